@@ -49,6 +49,7 @@ struct member {
     bool copied; /* to the snapshot in progress, with every write */
     int64_t mismatches, errors;
     int64_t reported_us; /* the daemon's last report: the next one may come EVENTS_LATE_US later */
+    unsigned failed;     /* of one that fails: after those with a lower number */
     struct generation_id logged; /* generation of its write log's entries; -1: unknown */
 };
 
@@ -78,8 +79,9 @@ struct target {
     unsigned refused_count, decisions;
     int64_t recheck_us; /* they are not read again before that */
     int64_t failures;
-    enum target_job job; /* its kind while it runs, and afterwards; TARGET_NO_JOB */
-    unsigned job_state;  /* enum job_state, set by target_job_next() */
+    unsigned last_failed; /* the number of the member that was the last to fail */
+    enum target_job job;  /* its kind while it runs, and afterwards; TARGET_NO_JOB */
+    unsigned job_state;   /* enum job_state, set by target_job_next() */
     int64_t speed, failures_before;
     unsigned rebuilt;                 /* index of a member */
     bool grows;                       /* the wanted number grows by it */
@@ -333,6 +335,14 @@ void target_note_refused(struct target *target, int64_t at, int64_t bytes);
 /* Receives the daemon's events. -1: its monitor is gone. */
 int watch_events(struct target *target, struct error *err);
 void watch_files(struct target *target);
+/*
+ * Changes the generation, which has one voting member less, and maybe another one more. The daemon
+ * stops writing to it before that: a write that is answered meanwhile is on as many of those that
+ * remain as are needed. -1: too few of them have each write, and one joins, or the daemon was
+ * ended; or too few take the generation, and the leaving one fails until they do.
+ */
+int target_exclude(struct target *target, struct member *leaving, struct change change,
+                   struct error *err);
 
 /* ---- the others ---- */
 

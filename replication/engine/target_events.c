@@ -4,6 +4,7 @@
  */
 #include "replication/engine/target.private.h"
 
+#include "common/assert.h"
 #include "common/log.h"
 #include "json/json.h"
 
@@ -13,6 +14,8 @@
 
 /* It is evicted, or stays and lacks the missed write; a revert is repeated without it. */
 static void note_failing(struct target *target, struct member *member, enum member_event event) {
+    if (!member_fails(member))
+        member->failed = ++target->last_failed;
     member_next(member, event);
     target_next(target, TARGET_WRITE_MISSED);
 }
@@ -147,4 +150,54 @@ void watch_files(struct target *target) {
             note_failing(target, member, MEMBER_MISSED);
         }
     }
+}
+
+/* ---- members that leave ---- */
+
+/* Of the generation's members but for that one. */
+static unsigned count_complete(const struct target *target, const struct member *leaving) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        count += member != leaving && member_votes(member) && !member_fails(member) &&
+                 generation_has(&target->current, member->replica.uid);
+    }
+    return count;
+}
+
+int target_exclude(struct target *target, struct member *leaving, struct change change,
+                   struct error *err) {
+    const struct member *joining = change.with ? member_find(target, change.with) : NULL;
+    const unsigned needed = generation_needed(&target->current);
+    const bool enough = count_complete(target, leaving) >= needed;
+    struct error ignored;
+
+    assert(member_votes(leaving) && strcmp(change.without, leaving->replica.uid) == 0);
+    if (!enough && change.with)
+        return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
+                         leaving->replica.uid);
+    if (logs_remove(target, leaving) < 0)
+        return error_set(err, ERROR_BACKEND, "The write log of the replica %s cannot be removed.",
+                         leaving->replica.uid);
+    if (graph_remove_child(target, leaving->node, err) < 0 || watch_events(target, err) < 0)
+        return -1;
+    /* A write that one of them has missed was answered because the leaving one has it. */
+    if (enough && count_complete(target, leaving) < needed) {
+        (void)target_kill(target, &ignored);
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The volume %s needs its replica %s: another one has failed.",
+                         target->volume, leaving->replica.uid);
+    }
+    if (joining && joining->state != MEMBER_IS_REBUILDING)
+        change.with = NULL;
+    if (generation_change(target, change, err) == 0)
+        return 0;
+    /* It gets no more writes, and leaves when the others have the generation. */
+    if (!member_fails(leaving)) {
+        leaving->why = *err;
+        note_failing(target, leaving, MEMBER_MISSED);
+    }
+    return -1;
 }

@@ -80,8 +80,7 @@ static void set_log(struct target *target, struct member *member,
                 member->replica.uid, "reason", reason.message, NULL);
 }
 
-/* During a rebuild a member that has left the generation may still be in the quorum: a write may be
- * answered that a remote one has failed. A joined one is not in the quorum yet. */
+/* Those of remote replicas await the end of a rebuild. A joined one is not in the quorum yet. */
 void logs_follow(struct target *target) {
     bool fits = target->threshold == generation_needed(&target->current);
     bool rebuilds = target_job_is(target, TARGET_REBUILD);

@@ -3,9 +3,10 @@
  * has each write of a client from its beginning on, and which joins the quorum in one step.
  *
  * Its state is empty until all data are on the disk and the mirror has no pending work. Then the
- * next generation names it, and no longer the replaced one; and then it joins the quorum. Meanwhile
- * a write that it misses is on the others that are needed: after a death at any point, it is
- * outvoted or required, as any that fails.
+ * replaced one leaves the quorum, for a write must be on as many of the others as are needed before
+ * a generation can be without it; the next generation names the new one in its place; and then it
+ * joins the quorum. Meanwhile a write that it misses is on the others that are needed: after a
+ * death at any point, it is outvoted or required, as any that fails.
  *
  * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has a
  * fixed threshold. Then clients are disconnected, the copy ends, and the next daemon starts with
@@ -100,7 +101,6 @@ static int prepare_replica(struct target *target, struct member *member, struct 
 
 static int begin_copy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
-    const struct member *old = find_replaced(target);
     const struct generation more = { .wanted = target->current.count + 1 };
 
     assert(target->rebuilt < target->count);
@@ -121,9 +121,9 @@ static int begin_copy(struct target *target, struct error *err) {
         target_job_next(target, JOB_NEEDS_RESTART);
         return target_job_mirror(target, TOP, member->node, NULL, true, err);
     }
-    if (!old && graph_add_failing_child(target, err) < 0)
+    if (graph_add_failing_child(target, err) < 0)
         return -1;
-    return target_job_mirror(target, TOP, member->node, old ? old->node : PLACEHOLDER, true, err);
+    return target_job_mirror(target, TOP, member->node, PLACEHOLDER, true, err);
 }
 
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
@@ -169,17 +169,21 @@ static int join_quorum(struct target *target, struct error *err) {
 
     assert(target->rebuilt < target->count && !member_votes(member));
     /* Without a spare replica, a new one that misses a write while it joins could not leave again:
-     * the generation needs it then, though the daemon still has the replaced one. */
+     * the generation needs it then. */
     if (old && generation_has(&target->current, old->replica.uid) &&
         !quorum_spares(&target->current, old->replica.uid))
         return error_set(err, ERROR_CONFLICT,
                          "The volume %s has no spare replica: none is replaced in one step.",
                          target->volume);
-    if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
+    if (member_flush(target, member, err) < 0)
+        return -1;
+    if ((old && member_votes(old) ? target_exclude(target, old, change, err)
+                                  : generation_change(target, change, err)) < 0)
         return -1;
     assert(!old || !generation_has(&target->current, old->replica.uid));
     if (!member_votes(member))
-        return error_set(err, ERROR_BACKEND, "the state of the new replica cannot be written");
+        return error_set(err, ERROR_BACKEND,
+                         "the new replica missed a write, or its state cannot be written");
     target_job_next(target, JOB_COPIED);
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
 }

@@ -86,13 +86,17 @@ static int check_equal(const struct target *target, const struct change *change,
 static int shrink(struct target *target, struct member *surplus, unsigned wanted,
                   struct error *err) {
     struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
+    const struct generation next = { .wanted = wanted };
     int outcome = 0;
 
     assert(wanted > 0 && wanted <= REPLICAS_MOST);
     if (check_equal(target, &change, err) < 0)
         return -1;
     target_job_next(target, JOB_FORGOTTEN);
-    if (generation_change(target, change, err) < 0)
+    /* With a lower threshold a write is on enough of the others in any case. */
+    if ((surplus && member_votes(surplus) && generation_needed(&next) == target->threshold
+             ? target_exclude(target, surplus, change, err)
+             : generation_change(target, change, err)) < 0)
         return -1;
     if (target->threshold != generation_needed(&target->current))
         outcome = target_restart(target, err);

@@ -29,11 +29,20 @@ static bool is_taken_over(const struct target *target) {
 
 /* ---- reactions ---- */
 
-/*
- * The daemon stops writing to it before the generation excludes it: until then a write is answered
- * if as many members have it as are needed, and each missed write is reported before the child is
- * removed.
- */
+/* A member of the generation that failed to join does not make up for it. */
+static bool is_needed(const struct target *target, const struct member *member) {
+    unsigned others = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *other = &target->members[i];
+
+        others += other != member && member_votes(other) &&
+                  generation_has(&target->current, other->replica.uid);
+    }
+    return generation_has(&target->current, member->replica.uid) &&
+           others < generation_needed(&target->current);
+}
+
 int target_evict(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
     bool rebuilt, failed;
@@ -42,35 +51,52 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
         return 0;
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
+    if (is_needed(target, member))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
     failed = member_fails(member);
     rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
-    if (logs_remove(target, member) < 0)
-        return error_set(err, ERROR_BACKEND, "The write log of the replica %s cannot be removed.",
-                         replica);
-    if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
-        watch_events(target, err) < 0 ||
-        generation_change(target, (struct change){ .without = replica }, err) < 0)
-        return -1;
+    /* Its copy is the daemon's child, not yet it. */
     if (rebuilt)
-        return target_rebuild_stop(target, err);
+        return logs_remove(target, member) < 0 || watch_events(target, err) < 0 ||
+                       generation_change(target, (struct change){ .without = replica }, err) < 0
+                   ? -1
+                   : target_rebuild_stop(target, err);
+    if (target_exclude(target, member, (struct change){ .without = replica }, err) < 0)
+        return -1;
     member_close(target, member);
     log_warning(NULL, "replica removed from the quorum", "volume_id", target->volume, "replica_id",
                 replica, "reason", failed ? member->why.message : "it is to be rebuilt", NULL);
     return 0;
 }
 
+/* The next one to fail after the number `after`, of those with a lost file, or of the others. */
+static const struct member *find_failing(struct target *target, bool lost, unsigned after) {
+    const struct member *found = NULL;
+
+    TARGET_FOREACH(member, target) {
+        if (member_votes(member) && member_fails(member) && member->failed > after &&
+            (member->state == MEMBER_IS_UNLINKED) == lost &&
+            (!found || member->failed < found->failed))
+            found = member;
+    }
+    return found;
+}
+
 /* Includes those that a generation was written without, because they did not take it. A needed one
- * stays, and where it differs the block is refused. */
+ * stays, and where it differs the block is refused: of several the one that was the last to fail,
+ * which has the writes that were answered before, unless its file is lost. */
 static int evict_failing(struct target *target, struct error *err) {
     int result = 0;
 
-    TARGET_FOREACH(member, target) {
-        if (member_votes(member) && member_fails(member) &&
-            target_evict(target, member->replica.uid, err) < 0)
-            result = -1;
+    for (int lost = 1; lost >= 0; lost--) {
+        const struct member *member = NULL;
+
+        while (target_serves(target) &&
+               (member = find_failing(target, lost > 0, member ? member->failed : 0)) != NULL) {
+            if (target_evict(target, member->replica.uid, err) < 0)
+                result = -1;
+        }
     }
     return result;
 }
@@ -154,6 +180,8 @@ int target_watch(struct target *target, struct error *err) {
         return result;
     if (evict_failing(target, err) < 0)
         result = -1;
+    if (!target_serves(target))
+        return -1;
     scrub_recheck(target);
     if (!target_job_is(target, TARGET_REBUILD) && remove_unknown_nodes(target, err) < 0)
         result = -1;

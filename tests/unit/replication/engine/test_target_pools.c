@@ -2,6 +2,7 @@
  * A pool that refuses writes, vanishes or is full, while the volume is in use: it loses its
  * replica, and no write.
  */
+#include "replication/engine/write_log.h"
 #include "tests/unit/replication/engine/target_test.h"
 
 static struct replica all[REPLICAS]; /* the first one in a pool of its own file system */
@@ -280,9 +281,107 @@ START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
 }
 END_TEST
 
+static void fill(unsigned i) {
+    static const char zeros[4096];
+    char path[80];
+    autoclose int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/filler", pools[i]);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, zeros, sizeof(zeros)) > 0)
+        ;
+    ck_assert_int_eq(errno, ENOSPC);
+}
+
+/* One that takes no more states, nor data for new blocks. */
+static void fail_pool(void) {
+    fill(REPLICAS);
+    ck_assert_int_eq(unlink(file_of(REPLICAS, "state.new")), 0);
+    ck_assert_int_eq(mkdir(file_of(REPLICAS, "state.new"), 0700), 0);
+}
+
+static void mend_pool(void) {
+    char path[80];
+
+    snprintf(path, sizeof(path), "%s/filler", pools[REPLICAS]);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(file_of(REPLICAS, "state.new")), 0);
+}
+
+/* As a loss of power does. */
+static void lose_write_logs(void) {
+    autoarena struct arena *arena = arena_new();
+
+    for (unsigned i = 0; i < LENGTH(uids); i++)
+        ck_assert_int_eq(write_log_remove(write_log_directory(arena, run), uids[i]), 0);
+}
+
+/* The pool of a replica that stays fails; another one leaves. */
+static void leave_while_a_pool_fails(const struct replica *assigned, unsigned count) {
+    fail_pool();
+    (void)target_scale(target, assigned, count, 0, &err);
+    await_job();
+    for (int i = 0; i < 3; i++) {
+        checker_write(&checker, 10);
+        watch();
+    }
+    kill_daemon();
+    checker_disconnect(&checker);
+    lose_write_logs();
+    mend_pool();
+    serve();
+    ck_assert(checker_recover(&checker)); /* unanswered writes alone may be refused */
+}
+
+START_TEST(a_failing_pool_and_a_replaced_replica_cost_no_answered_write) {
+    const struct replica new = { .pool = pools[REPLICAS + 1], .uid = uids[REPLICAS + 1] };
+
+    if (!serve_with_pool("size=1m"))
+        return;
+    leave_while_a_pool_fails((struct replica[]){ all[0], all[1], new }, REPLICAS);
+}
+END_TEST
+
+static void mount_pools_of_replicas(void) {
+    target_close(target);
+    for (unsigned i = 1; i < REPLICAS; i++)
+        ck_assert(small_disk(pools[i], "size=1m"));
+    open_target();
+    create_replicas();
+}
+
+/* The other one has missed a write that was answered before. */
+START_TEST(of_two_failing_replicas_the_first_to_fail_is_excluded) {
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    fill(2);
+    write_some(10);
+    fill(1);
+    checker_send(&checker, 10);
+    (void)checker_wait(&checker);
+    watch();
+    assert_voters(2);
+    ck_assert(status.replicas[1].votes && !status.replicas[2].votes);
+    for (unsigned i = 1; i < REPLICAS; i++)
+        umount2(pools[i], MNT_DETACH);
+}
+END_TEST
+
+START_TEST(a_failing_pool_and_a_removed_replica_cost_no_answered_write) {
+    if (!serve_with_pool("size=1m"))
+        return;
+    leave_while_a_pool_fails((struct replica[]){ all[0], all[1] }, REPLICAS - 1);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is_excluded,
                 a_vanished_pool_loses_its_replica, a_full_pool_takes_no_copy,
                 a_replaced_disk_has_no_vote, an_outdated_disk_has_no_vote,
                 fewer_linked_replicas_than_the_quorum_take_no_writes,
                 the_loss_of_a_second_pool_stops_the_writes, an_error_names_each_unusable_replica,
-                a_replica_whose_path_leads_to_another_open_file_is_excluded)
+                a_replica_whose_path_leads_to_another_open_file_is_excluded,
+                a_failing_pool_and_a_replaced_replica_cost_no_answered_write,
+                a_failing_pool_and_a_removed_replica_cost_no_answered_write,
+                of_two_failing_replicas_the_first_to_fail_is_excluded)

@@ -393,7 +393,6 @@ START_TEST(a_former_owner_changes_no_replica) {
     write_some(20);
     ck_assert_int_eq(target_evict(first, uids[0], &err), -1);
     ck_assert_int_eq(target_scale(first, all, 2, 0, &err), -1);
-    ck_assert_msg(strstr(err.message, "taken over") != NULL, "%s", err.message);
     assert_done(target_stop(first, &err));
     ck_assert_int_eq(target_start(first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
@@ -405,6 +404,26 @@ START_TEST(a_former_owner_changes_no_replica) {
     stop();
     start_clean();
     assert_voters(3);
+}
+END_TEST
+
+START_TEST(a_newer_generation_of_another_owner_is_not_overwritten) {
+    serve();
+    watch();
+    for (unsigned i = 0; i < 2; i++) {
+        struct replica_state state = status.replicas[i].probe.state;
+
+        state.generation.id.number += 7;
+        assert_done(replica_write_state(&all[i], &state, &err));
+    }
+    ck_assert_int_eq(target_scale(target, all, 2, 0, &err), -1);
+    ck_assert_msg(strstr(err.message, "taken over") != NULL, "%s", err.message);
+    watch();
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(status.replicas[i].probe.state.generation.id.number,
+                         status.replicas[2].probe.state.generation.id.number + 7);
 }
 END_TEST
 
@@ -446,4 +465,5 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 a_lost_replica_is_removed_from_the_number,
                 an_interrupted_change_is_continued_by_the_next_owner,
                 none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica,
+                a_newer_generation_of_another_owner_is_not_overwritten,
                 a_replica_without_a_vote_is_released_while_another_is_missing)
