@@ -200,16 +200,6 @@ static int check(const struct conversion *conversion, int fd, struct error *err)
                : error_set(err, ERROR_BACKEND, "qemu-img has made an image of another size");
 }
 
-static struct volume_io *open_image(struct conversion *conversion, struct error *err) {
-    autoclose int to = temporary_file_open(conversion->settings->directory, err);
-
-    conversion->to = to;
-    if (to < 0 || copy_content(conversion, err) < 0 || convert(conversion, to, err) < 0 ||
-        check(conversion, to, err) < 0)
-        return NULL;
-    return file_io_open(take_fd(to), false, false, err);
-}
-
 struct volume_io *converted_image_io_open(struct volume_io *source,
                                           const struct converted_image_settings *settings,
                                           struct error *err) {
@@ -217,8 +207,8 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
     struct conversion conversion = {
         .settings = settings, .format = format, .source = source, .fd = -1, .to = -1
     };
-    struct volume_io *image;
-    autoclose int fd = -1;
+    struct volume_io *image = NULL;
+    autoclose int fd = -1, to = -1;
 
     if (!format) {
         error_set(err, ERROR_BAD_REQUEST, "Images of the disk format %s are not made.",
@@ -226,7 +216,11 @@ struct volume_io *converted_image_io_open(struct volume_io *source,
         return NULL;
     }
     fd = conversion.fd = temporary_file_open(settings->directory, err);
-    image = fd < 0 ? NULL : open_image(&conversion, err);
+    if (fd >= 0)
+        to = conversion.to = temporary_file_open(settings->directory, err);
+    if (to >= 0 && copy_content(&conversion, err) == 0 && convert(&conversion, to, err) == 0 &&
+        check(&conversion, to, err) == 0)
+        image = file_io_open(take_fd(to), false, false, err);
     temporary_file_release(conversion.promised);
     return image;
 }

@@ -20,24 +20,22 @@ enum {
     PROTECTIVE = 0xee,
 };
 
-/* Boot sectors of file systems have the same signature, and code where the entries would be. */
-static bool is_file_system(const unsigned char *sector) {
+bool image_has_partitions(const struct image_bytes *image) {
     static const struct {
         unsigned at;
         const char *name;
-    } names[] = { { 3, "NTFS    " }, { 3, "EXFAT   " }, { 54, "FAT" }, { 82, "FAT" } };
-
-    for (size_t i = 0; i < LENGTH(names); i++)
-        if (memcmp(sector + names[i].at, names[i].name, strlen(names[i].name)) == 0)
-            return true;
-    return false;
-}
-
-bool image_has_partitions(const struct image_bytes *image) {
+    } file_systems[] = { { 3, "NTFS    " }, { 3, "EXFAT   " }, { 54, "FAT" }, { 82, "FAT" } };
     unsigned char sector[SECTOR];
 
-    return image_bytes_get(image, sector, sizeof(sector), 0) && sector[SIGNATURE] == 0x55 &&
-           sector[SIGNATURE + 1] == 0xaa && !is_file_system(sector);
+    if (!image_bytes_get(image, sector, sizeof(sector), 0) || sector[SIGNATURE] != 0x55 ||
+        sector[SIGNATURE + 1] != 0xaa)
+        return false;
+    /* Their boot sectors have the same signature, and code where the entries would be. */
+    for (size_t i = 0; i < LENGTH(file_systems); i++)
+        if (memcmp(sector + file_systems[i].at, file_systems[i].name,
+                   strlen(file_systems[i].name)) == 0)
+            return false;
+    return true;
 }
 
 const char *image_check_partitions(const struct image_bytes *image, uint64_t *ret_bytes) {

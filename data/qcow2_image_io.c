@@ -175,10 +175,10 @@ static void put_l2(const struct qcow2_image *image, int64_t number, void *ret) {
 }
 
 /* The cluster of the content that is stored as the one of this number. */
-static int64_t find_content(const struct qcow2_image *image, int64_t number) {
+static int put_data(const struct qcow2_image *image, int64_t number, void *ret, struct error *err) {
     int64_t l1_entry = find_l1(image, number, true);
     int64_t rest = number - image->before[l1_entry].data;
-    int64_t word = l1_entry * ENTRIES / WORD;
+    int64_t word = l1_entry * ENTRIES / WORD, offset, size;
     uint64_t bits;
 
     while (rest >= __builtin_popcountll(image->used[word]))
@@ -186,13 +186,8 @@ static int64_t find_content(const struct qcow2_image *image, int64_t number) {
     for (bits = image->used[word]; rest > 0; rest--)
         bits &= bits - 1;
     assert(bits != 0);
-    return word * WORD + __builtin_ctzll(bits);
-}
-
-static int put_data(const struct qcow2_image *image, int64_t number, void *ret, struct error *err) {
-    int64_t offset = find_content(image, number) * CLUSTER;
-    int64_t size = image->next->size - offset;
-
+    offset = (word * WORD + __builtin_ctzll(bits)) * CLUSTER;
+    size = image->next->size - offset;
     assert(size > 0);
     return volume_io_read(image->next, ret, (size_t)(size < CLUSTER ? size : CLUSTER), offset, err);
 }

@@ -10,23 +10,19 @@ static bool is_prefix(const char *text, size_t length, const char *whole) {
     return strlen(whole) == length && strncmp(text, whole, length) == 0;
 }
 
-/* The name of the backend here. */
-static const char *name_here(const struct import_backends *backends, const char *their_host) {
-    const char *at = strrchr(their_host, '@'), *name = at ? at + 1 : their_host;
+struct import_backend *import_backend_find(const struct import_backends *backends,
+                                           const char *their_host) {
+    const char *host = host_backend(backends->arena, their_host), *at = strrchr(host, '@');
+    const char *theirs = at ? at + 1 : host, *name = theirs;
 
     for (const char *const *renamed = backends->renamed; renamed && *renamed; renamed++) {
         size_t length = strcspn(*renamed, "=");
 
-        if (is_prefix(*renamed, length, their_host) || is_prefix(*renamed, length, name))
-            return *renamed + length + ((*renamed)[length] == '=');
+        if (is_prefix(*renamed, length, host) || is_prefix(*renamed, length, theirs)) {
+            name = *renamed + length + ((*renamed)[length] == '=');
+            break;
+        }
     }
-    return name;
-}
-
-struct import_backend *import_backend_find(const struct import_backends *backends,
-                                           const char *their_host) {
-    const char *name = name_here(backends, host_backend(backends->arena, their_host));
-
     for (size_t i = 0; i < backends->count; i++)
         if (strcmp(backends->all[i].backend->name, name) == 0)
             return &backends->all[i];

@@ -37,18 +37,6 @@ static int take_parameter(struct arena *arena, const char *text, size_t length,
                      (int)strcspn(text, "=&"), text);
 }
 
-static int take_parameters(struct arena *arena, const char *text, struct mariadb_address *ret,
-                           struct error *err) {
-    while (*text) {
-        size_t length = strcspn(text, "&");
-
-        if (length > 0 && take_parameter(arena, text, length, ret, err) < 0)
-            return -1;
-        text += length + (text[length] == '&');
-    }
-    return 0;
-}
-
 static int take_host(struct arena *arena, const char *text, size_t length,
                      struct mariadb_address *ret, struct error *err) {
     const char *bracket = *text == '[' ? memchr(text, ']', length) : NULL;
@@ -93,7 +81,14 @@ static int source_parse(struct arena *arena, const char *url, struct mariadb_add
     if (*end != '/' || query - end < 2)
         return error_set(err, ERROR_BAD_REQUEST, "The database's address names no database.");
     ret->database = percent_decode_lenient(arena, end + 1, (size_t)(query - end) - 1);
-    return *query ? take_parameters(arena, query + 1, ret, err) : 0;
+    while (*query) {
+        size_t length = strcspn(++query, "&"); /* behind "?" or "&" */
+
+        if (length > 0 && take_parameter(arena, query, length, ret, err) < 0)
+            return -1;
+        query += length;
+    }
+    return 0;
 }
 
 /* ---- the engines of this service ---- */
