@@ -26,6 +26,7 @@ libtests_a_SOURCES = \
 	tests/lib/fault_io.c tests/lib/fault_io.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \
+	tests/lib/memory_guests.c tests/lib/memory_guests.h \
 	tests/lib/nbd.c tests/lib/nbd.h \
 	tests/lib/nbd_server.c tests/lib/nbd_server.h \
 	tests/lib/roles.c tests/lib/roles.h \

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "drivers/fault.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/unit/drivers/driver_test.h"
 
 #include <glob.h>

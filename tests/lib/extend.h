@@ -3,8 +3,8 @@
  */
 #pragma once
 
-#include "drivers/memory.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/world.h"
 
 #include <string.h>

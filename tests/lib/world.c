@@ -4,7 +4,6 @@
 #include "common/cleanup.h"
 #include "common/scoria_headers.h"
 #include "drivers/fault.h"
-#include "drivers/memory.h"
 #include "identity/identity.h"
 #include "manager/check/check.h"
 #include "model/type/group_type.h"
@@ -13,6 +12,7 @@
 #include "policy/rule.h"
 #include "rest/router.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/postgresql.h"
 #include "json/json.h"
 

@@ -2,7 +2,7 @@
  * Hosts' parts in snapshots below their guests: late, in several rounds, never, although they are
  * not awaited any more, with a report that is lost or a lie.  A host that dies forgets them.
  */
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/compute.h"
 
 #include <string.h>

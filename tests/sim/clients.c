@@ -2,7 +2,7 @@
  * Requests of users and programs, each in a thread of its own: it may be anywhere between two of
  * its requests, or in the middle of one, when those of others come.
  */
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/sim.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Requests of clients about existing storage: a volume is unmanaged, and an object, possibly one of
  * those, is managed.
  */
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/sim.h"
 
 #include <string.h>

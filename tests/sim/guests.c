@@ -5,7 +5,7 @@
  * when it goes on.
  */
 #include "compute/hypervisor/image.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/compute.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  * The invariants: after each step, of the rows now and then, right before each effect on an image,
  * and when everything has come to rest.
  */
-#include "drivers/memory.h"
 #include "manager/check/check.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/sim.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * Requests of clients about snapshots, and their invariants: a destroyed one was given up for good
  * before, and writes since a revert stay.
  */
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/sim/sim.h"
 
 #include <string.h>

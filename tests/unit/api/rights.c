@@ -1,9 +1,9 @@
 #include "tests/unit/api/rights.h"
 
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/documents.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 
 #include <stdio.h>
 

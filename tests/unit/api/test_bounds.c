@@ -1,11 +1,11 @@
 /* The cost of one object, one request and one project for all others. */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "identity/identity.h"
 #include "rest/literal.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/postgresql.h"
 #include "tests/lib/world.h"
 

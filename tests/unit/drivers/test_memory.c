@@ -1,6 +1,6 @@
-#include "drivers/memory.h"
 
 #include "data/volume_io.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/unit/drivers/driver_test.h"
 
 START_TEST(a_locked_volume_defers_until_it_is_large_enough) {

@@ -6,11 +6,11 @@
 #include "model/conflict.h"
 
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/groups.h"
 #include "tests/lib/images.h"
+#include "tests/lib/memory_guests.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 #define CONNECTOR     "{\"host\": \"" WORLD_NODE "\", \"mountpoint\": \"/dev/vdc\"}"

@@ -3,7 +3,7 @@
  * release, notifies the next one and no other.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "drivers/memory.h"
 #include "rest/fault.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
 

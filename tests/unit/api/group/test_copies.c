@@ -2,8 +2,8 @@
  * Groups that are made of group snapshots and of groups.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 
 #define OF_SNAPSHOT "\"group_snapshot_id\": \"%s\""
 #define OF_GROUP    "\"source_group_id\": \"" GROUP_ID "\""

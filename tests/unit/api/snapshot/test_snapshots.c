@@ -1,6 +1,6 @@
-#include "drivers/memory.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 

@@ -1,5 +1,5 @@
-#include "drivers/memory.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/postgresql.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"

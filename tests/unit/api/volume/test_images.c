@@ -4,11 +4,11 @@
  */
 #include "api/confirm.h"
 #include "client/images.h"
-#include "drivers/memory.h"
 #include "identity/own_user.h"
 #include "rest/router.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/script_server.h"
 #include "tests/lib/world.h"

@@ -2,8 +2,8 @@
  * Snapshots below a running guest, made and deleted with the help of the guest's host: each answer
  * and report of the compute side, reports that are late, early or wrong, guests that leave, deaths.
  */
-#include "drivers/memory.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 
 #define CREATE_MESSAGE "VOLUME_VOLUME_SNAPSHOT_009_013"

@@ -2,8 +2,8 @@
  * A worker that sleeps while it makes files ready for the host of a guest, and wakes up when its
  * operation is over: a host that is as late finds nothing that it could do.
  */
-#include "drivers/memory.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 
 static const char *sleeps_at, *given_up; /* a call of the driver, and the snapshot meanwhile */

@@ -4,7 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "db/engine.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/reasons.h"
 #include "tests/lib/snapshots.h"

@@ -3,7 +3,7 @@
  * nothing of a volume that lives is taken away, and nothing has a volume's name that is none's.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/snapshots.h"
 

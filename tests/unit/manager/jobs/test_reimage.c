@@ -3,9 +3,9 @@
  * is away.  Those that arrive are in tests/e2e/test_images.py.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
+#include "tests/lib/memory_guests.h"
 
 #define PATH(...) arena_format(world->arena, __VA_ARGS__)
 #define REIMAGE   "{\"os-reimage\": {\"image_id\": \"" IMAGES_ID "\"}}"

@@ -4,10 +4,10 @@
  */
 #include "client/images.h"
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "identity/own_user.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/images.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/script_server.h"
 #include "tests/lib/snapshots.h"

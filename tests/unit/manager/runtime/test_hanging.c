@@ -4,7 +4,6 @@
  */
 #include "common/log.h"
 #include "drivers/fault.h"
-#include "drivers/memory.h"
 #include "manager/runtime/host.h"
 #include "manager/runtime/job.h"
 #include "manager/runtime/manager.h"
@@ -14,6 +13,7 @@
 #include "model/volume/extend.h"
 #include "operation/service.h"
 #include "rpc/relay.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/unit/db/scratch.h"
 
 #include <pthread.h>

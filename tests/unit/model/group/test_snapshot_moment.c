@@ -2,8 +2,8 @@
  * Group snapshots whose type promises one moment, of several volumes of one running guest: the
  * guest's host takes these together, or none of them is any good.
  */
-#include "drivers/memory.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * their hosts make and delete these members, and whatever a host, a guest or a manager does
  * meanwhile, the group snapshot ends with the last of them, whole.
  */
-#include "drivers/memory.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * come in any order, a host takes a set only when all of it was requested, and yet all of it ends,
  * and no operation is overtaken for ever.
  */
-#include "drivers/memory.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * made, or none is any good, and whatever happens in between, each object has its row.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/groups.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 
 #include <string.h>

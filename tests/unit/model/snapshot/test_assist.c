@@ -2,8 +2,8 @@
  * A host has a part in a snapshot, and every possible reporter leaves: whatever the manager is
  * doing right then, or has just died at, nothing waits for a report that cannot come.
  */
-#include "drivers/memory.h"
 #include "tests/lib/extend.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 
 #define TIMEOUT_S 60 /* far below the deadline */

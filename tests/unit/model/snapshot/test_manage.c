@@ -1,7 +1,7 @@
 /*
  * Existing storage becomes a snapshot, a snapshot is unmanaged, and manageable objects are listed.
  */
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/snapshots.h"
 

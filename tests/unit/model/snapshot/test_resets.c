@@ -4,7 +4,7 @@
  * stranded, and nothing waits for a deadline.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 
 #include <string.h>

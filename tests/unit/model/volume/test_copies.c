@@ -3,7 +3,7 @@
  * with all their snapshots.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 

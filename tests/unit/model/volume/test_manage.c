@@ -2,10 +2,10 @@
  * Existing storage becomes a volume, a volume is unmanaged, and manageable objects are listed.
  */
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "model/operations.h"
 #include "model/volume/manage.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 

@@ -4,8 +4,8 @@
 #include "model/volume/reclaim.h"
 
 #include "common/cleanup.h"
-#include "drivers/memory.h"
 #include "tests/lib/exchange.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/other_manager.h"
 #include "tests/lib/snapshots.h"
 #include "tests/lib/work_test.h"

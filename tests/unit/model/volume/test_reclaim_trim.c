@@ -1,7 +1,7 @@
 #include "model/volume/reclaim_trim.h"
 
 #include "common/cleanup.h"
-#include "drivers/memory.h"
+#include "tests/lib/memory_guests.h"
 #include "tests/lib/snapshots.h"
 #include "tests/lib/work_test.h"
 
