@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	db/sqlite/log_flush.c db/sqlite/log_flush.h \
 	db/sqlite/map.c db/sqlite/map.h \
 	db/sqlite/reserve.c db/sqlite/reserve.h \
+	db/sqlite/snapshot.c db/sqlite/snapshot.h \
 	db/sqlite/untouched.c db/sqlite/untouched.h \
 	db/sqlite/sqlite.c db/sqlite/sqlite.h \
 	db/sqlite/statement.c db/sqlite/statement.h \
@@ -128,6 +129,7 @@ check_PROGRAMS += \
 	tests/unit/db/sqlite/test_image \
 	tests/unit/db/sqlite/test_map \
 	tests/unit/db/sqlite/test_reserve \
+	tests/unit/db/sqlite/test_snapshot \
 	tests/unit/db/sqlite/test_sqlite \
 	tests/unit/db/sqlite/test_statement \
 	tests/unit/db/sqlite/test_writer \

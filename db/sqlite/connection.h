@@ -6,6 +6,7 @@
 
 #include "db/engine.h"
 #include "db/sqlite/map.h"
+#include "db/sqlite/snapshot.h"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -32,6 +33,8 @@ struct connection {
     sqlite3_int64 log_at;
     size_t log_size;
     struct connection *next; /* of engine.c's unused readers */
+
+    struct snapshot snapshot; /* of one that reads */
 };
 
 struct sqlite_tx {

@@ -1,5 +1,6 @@
 #include "common/assert.h"
 #include "common/heap.h"
+#include "common/ticker.h"
 #include "db/clock.h"
 #include "db/migrate.h"
 #include "db/reset.h"
@@ -23,9 +24,14 @@ struct sqlite_db {
     struct writer *writer; /* NULL: read-only */
     bool untouched;        /* read-only: and no file beside it changes */
 
-    pthread_mutex_t lock;       /* guards the list */
+    pthread_mutex_t lock;       /* guards the members below */
     struct connection *readers; /* those that no thread uses */
+    struct ticker *releaser;    /* of snapshots; NULL: none was kept yet */
+    bool releasing;             /* it looks at the readers in RELEASE_MS */
 };
+
+/* A snapshot is kept for as long after its last use, twice at most. */
+enum { RELEASE_MS = 10, REST_MS = 3600000 };
 
 static struct sqlite_db *sqlite_db(struct db *db) {
     return (struct sqlite_db *)db; /* its first member */
@@ -41,8 +47,12 @@ static struct connection *reader_open(const struct sqlite_db *db, struct error *
     if ((writer && sqlite_check_place(writer, err) < 0) ||
         sqlite_open(db->path, use, &reader, err) < 0)
         return NULL;
-    if (!writer || sqlite_is_same_file(reader, writer))
+    if (!writer)
         return reader;
+    if (sqlite_is_same_file(reader, writer)) {
+        snapshot_setup(&reader->snapshot, reader->handle);
+        return reader;
+    }
     reader->leaves_log = true;
     sqlite_close(reader);
     error_set(err, ERROR_UNAVAILABLE, "%s is not the open database any more.", db->path);
@@ -66,11 +76,45 @@ static struct connection *reader_take(struct sqlite_db *db, struct error *err) {
     return reader;
 }
 
+/* The lock is held. */
+static void reader_release(struct connection *reader) {
+    sqlite_map_use(&reader->map);
+    sqlite_tx_release(reader);
+    sqlite_map_use(NULL);
+}
+
+static int64_t release_snapshots(void *arg) {
+    struct sqlite_db *db = arg;
+    int64_t until_us = clock_monotonic_us() - RELEASE_MS * 1000;
+    bool any = false;
+
+    pthread_mutex_lock(&db->lock);
+    for (struct connection *reader = db->readers; reader; reader = reader->next) {
+        if (reader->snapshot.kept && reader->snapshot.used_us <= until_us)
+            reader_release(reader);
+        any |= reader->snapshot.kept;
+    }
+    db->releasing = any;
+    pthread_mutex_unlock(&db->lock);
+    return any ? RELEASE_MS : REST_MS;
+}
+
+/* The lock is held. */
+static void release_later(struct sqlite_db *db) {
+    if (db->releaser && !db->releasing)
+        ticker_wake(db->releaser);
+    else if (!db->releaser)
+        db->releaser = ticker_start("db-snapshots", release_snapshots, db);
+    db->releasing = true;
+}
+
 static void reader_put(struct sqlite_db *db, struct connection *reader) {
     sqlite_map_use(NULL);
     pthread_mutex_lock(&db->lock);
     reader->next = db->readers;
     db->readers = reader;
+    if (reader->snapshot.kept)
+        release_later(db);
     pthread_mutex_unlock(&db->lock);
 }
 
@@ -119,6 +163,8 @@ static void engine_close(struct db *base) {
     struct sqlite_db *db = sqlite_db(base);
     struct connection *next;
 
+    if (db->releaser)
+        ticker_stop(db->releaser);
     for (struct connection *reader = db->readers; reader; reader = next) {
         next = reader->next;
         sqlite_close(reader);

@@ -292,11 +292,13 @@ void sqlite_close(struct connection *connection) {
 }
 
 void sqlite_checkpoint(struct connection *connection) {
+    int all = 0, copied = 0;
+
     if (!connection->in_doubt &&
-        sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
-                                  NULL) != SQLITE_OK)
+        sqlite3_wal_checkpoint_v2(connection->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, &all,
+                                  &copied) != SQLITE_OK)
         connection_note_failure(connection);
-    connection->wal_frames = 0;
+    connection->wal_frames = copied < all ? all : 0;
 }
 
 int sqlite_renew(struct connection *connection, struct error *err) {

@@ -28,8 +28,8 @@ int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, 
 int sqlite_is_unused(const char *url, struct error *err); /* of the engine: see db_is_unused() */
 void sqlite_close(struct connection *connection);
 
-/* Copies the WAL to the file as far as readers allow, unless it is in doubt.  A failure shows at a
- * later commit. */
+/* Copies the WAL to the file as far as readers allow, unless it is in doubt.  Its frames count
+ * until all are copied.  A failure shows at a later commit. */
 void sqlite_checkpoint(struct connection *connection);
 
 /* Is the open file still that at its path?  Where a mount has come over it, say, changes would be

@@ -71,15 +71,28 @@ int sqlite_tx_briefly(struct db_tx *base, void *arg, struct error *err) {
     return result;
 }
 
+void sqlite_tx_release(struct connection *connection) {
+    if (connection->snapshot.kept)
+        sqlite_tx_rollback(connection);
+    connection->snapshot.kept = false;
+}
+
 int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
     struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
+    struct snapshot *snapshot = &connection->snapshot;
     int result;
 
     assert(!inside_body);
-    if (sqlite_tx_control(connection, "BEGIN", err) < 0)
-        return -1;
+    if (!snapshot_is_newest(snapshot)) {
+        sqlite_tx_release(connection);
+        snapshot_begin(snapshot);
+        if (sqlite_tx_control(connection, "BEGIN", err) < 0)
+            return -1;
+    }
     result = sqlite_tx_run(&tx, body, arg, err);
+    snapshot->kept = snapshot_may_stay(snapshot) && result >= 0 && !sqlite_tx_gave_up(connection);
     /* nothing was written: any end is fine */
-    sqlite_tx_rollback(connection);
+    if (!snapshot->kept)
+        sqlite_tx_rollback(connection);
     return result;
 }

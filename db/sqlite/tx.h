@@ -31,5 +31,6 @@ struct sqlite_brief {
 };
 db_body sqlite_tx_briefly;
 
-/* Runs a read-only body on one snapshot. */
+/* Runs a read-only body on the newest snapshot, which may then be kept (snapshot.h). */
 int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err);
+void sqlite_tx_release(struct connection *connection); /* ends a kept one */

@@ -315,6 +315,7 @@ static bool writer_waits(struct writer *writer) {
         } else if (writer_rests(writer)) {
             pthread_mutex_unlock(&writer->lock);
             sqlite_checkpoint(writer->connection);
+            writer->connection->wal_frames = 0; /* no reader is waited for */
             pthread_mutex_lock(&writer->lock);
         }
     }
