@@ -253,6 +253,7 @@ EXTRA_DIST += \
 	tests/lint/recursion.py \
 	tests/lint/recursion.sh \
 	tests/lint/removals.sh \
+	tests/lint/requirements.py \
 	tests/lint/requirements.sh \
 	tests/lint/run.sh \
 	tests/lint/scripts.sh \
