@@ -10,6 +10,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* An assertion that holds writes its line to a file, for the message about a later crash: in a loop
+ * once is enough. */
+static inline void mark_line(const char *file, int line) {
+    static _Thread_local const char *last_file;
+    static _Thread_local int last_line;
+
+    if (line == last_line && file == last_file)
+        return;
+    last_file = file;
+    last_line = line;
+    _mark_point(file, line);
+}
+#define _mark_point mark_line
+
 /* Of a long walk over cases that hardly differ: each of them, or with $WALK_STEP one in so many,
  * from the $WALK_FIRST on.  Not each build has to run all of it again. */
 static inline unsigned walk_number(const char *name, unsigned otherwise) {
