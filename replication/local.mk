@@ -79,8 +79,8 @@ libscoria_a_SOURCES += \
 	replication/node/volume_controller.c replication/node/volume_controller.h replication/node/volume_controller.private.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
-preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
-	$(srcdir)/replication/engine/daemon_release.c $(srcdir)/replication/engine/daemon_trim.c
+preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_wakes.c \
+	$(srcdir)/replication/engine/daemon_preload_writes.c $(srcdir)/replication/engine/daemon_release.c $(srcdir)/replication/engine/daemon_trim.c
 replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/engine/write_log_format.h $(srcdir)/replication/engine/write_log_shared.h \
 	$(srcdir)/replication/engine/daemon_release.h
 	@$(MKDIR_P) $(@D)
@@ -89,8 +89,8 @@ replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/e
 replication/engine/daemon_environment.$(OBJEXT): replication/engine/daemon_preload.so
 CLEANFILES += replication/engine/daemon_preload.so
 
-EXTRA_DIST += replication/engine/daemon_preload.c replication/engine/daemon_preload_writes.c replication/engine/daemon_release.c \
-	replication/engine/daemon_trim.c \
+EXTRA_DIST += replication/engine/daemon_preload.c replication/engine/daemon_preload_wakes.c \
+	replication/engine/daemon_preload_writes.c replication/engine/daemon_release.c replication/engine/daemon_trim.c \
 	tests/unit/replication/engine/target_test.h tests/unit/replication/node/storage_test.h
 
 if HAVE_CHECK

@@ -213,6 +213,7 @@ int close(int fd) {
         *(void **)&real = dlsym(RTLD_NEXT, "close");
     if (fd >= 0 && fd < FDS_MOST)
         unmap(atomic_exchange(&logs[fd], NULL));
+    daemon_wakes_close(fd);
     return real(fd);
 }
 /* NOLINTEND */

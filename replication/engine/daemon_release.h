@@ -22,6 +22,9 @@
  * daemon has the logs. */
 void daemon_writes_end(void);
 
+/* Before a descriptor is closed (replication/engine/daemon_preload_wakes.c). */
+void daemon_wakes_close(int fd);
+
 /* The thread that waits for the signal calls it in these intervals. */
 #define DAEMON_TRIM_S 5
 void daemon_trim(void);

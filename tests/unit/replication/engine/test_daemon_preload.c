@@ -14,6 +14,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,7 +32,8 @@
 #define LATE_NS     INT64_C(300000000)
 #define TIMEOUT_MS  20000
 #define RELEASES    20
-#define FILES       600 /* many more than the kernel has queues for writes */
+#define WAKES       20000 /* of each thread */
+#define FILES       600   /* many more than the kernel has queues for writes */
 
 static struct qmp *qmp;
 
@@ -234,7 +236,7 @@ static void *function(void *object, const char *name) {
     return found;
 }
 
-static void load(void) {
+static void *load(void) {
     autoclose int fd = daemon_preload_open();
     char path[40];
     void *object;
@@ -245,6 +247,7 @@ static void load(void) {
     *(void **)&allocate = function(object, "g_try_malloc0");
     *(void **)&reallocate = function(object, "g_realloc");
     *(void **)&give_back = function(object, "g_free");
+    return object;
 }
 
 static bool is_filled(const unsigned char *memory, size_t size, int with) {
@@ -309,6 +312,146 @@ START_TEST(other_memory_is_allocated_as_usual) {
     memory = reallocate(memory, 7);
     ck_assert(is_filled(memory, 7, 0x33));
     give_back(memory);
+}
+END_TEST
+
+/* ---- its eventfds ---- */
+
+static ssize_t (*write_event)(int fd, const void *data, size_t size);
+static ssize_t (*read_event)(int fd, void *data, size_t size);
+static int (*close_event)(int fd);
+
+static int load_event(int flags) {
+    void *object = load();
+    int (*make_event)(unsigned, int);
+
+    *(void **)&make_event = function(object, "eventfd");
+    *(void **)&write_event = function(object, "write");
+    *(void **)&read_event = function(object, "read");
+    *(void **)&close_event = function(object, "close");
+    return make_event(0, flags | EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void wake(int fd) {
+    const uint64_t one = 1;
+
+    ck_assert_int_eq(write_event(fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* What the kernel has: the sum of the writes since the latest read. */
+static uint64_t take_wakes(int fd) {
+    uint64_t count = 0;
+
+    if (read_event(fd, &count, sizeof(count)) < 0)
+        ck_assert_int_eq(errno, EAGAIN);
+    return count;
+}
+
+static void *wake_once(void *arg) {
+    wake(*(const int *)arg);
+    return NULL;
+}
+
+static void *take_once(void *arg) {
+    take_wakes(*(const int *)arg);
+    return NULL;
+}
+
+static void in_another_thread(void *(*run_it)(void *), int fd) {
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, run_it, &fd), 0);
+    pthread_join(thread, NULL);
+}
+
+START_TEST(a_readable_eventfd_is_written_once_by_its_reader) {
+    int fd = load_event(0);
+    autoclose int file = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const uint64_t one = 1;
+
+    ck_assert_uint_eq(take_wakes(fd), 0);
+    for (int i = 0; i < 3; i++) {
+        wake(fd);
+        wake(fd);
+        wake(fd);
+        ck_assert_uint_eq(take_wakes(fd), 1);
+        ck_assert_uint_eq(take_wakes(fd), 0);
+    }
+    wake(fd);
+    ck_assert_int_eq(write_event(fd, &one, 1), -1);
+    close_event(fd);
+    ck_assert_int_eq(write_event(fd, &one, sizeof(one)), -1);
+    ck_assert_int_eq(errno, EBADF);
+    ck_assert_int_eq(write_event(file, &one, sizeof(one)), sizeof(one));
+}
+END_TEST
+
+START_TEST(each_write_is_made_that_is_not_the_only_readers) {
+    int fd = load_event(0), other;
+
+    wake(fd); /* no thread has read it */
+    wake(fd);
+    ck_assert_uint_eq(take_wakes(fd), 2);
+    wake(fd);
+    in_another_thread(wake_once, fd);
+    in_another_thread(wake_once, fd);
+    ck_assert_uint_eq(take_wakes(fd), 3);
+    wake(fd);
+    in_another_thread(take_once, fd);
+    wake(fd);
+    ck_assert_uint_eq(take_wakes(fd), 1);
+    wake(fd);
+    wake(fd);
+    ck_assert_uint_eq(take_wakes(fd), 2);
+    close_event(fd);
+    other = load_event(EFD_SEMAPHORE);
+    ck_assert_uint_eq(take_wakes(other), 0);
+    wake(other);
+    wake(other);
+    ck_assert_uint_eq(take_wakes(other), 1);
+    ck_assert_uint_eq(take_wakes(other), 1);
+    close_event(other);
+}
+END_TEST
+
+struct waking {
+    int fd;
+    atomic_uint work;
+};
+
+static void add_work(struct waking *waking) {
+    atomic_fetch_add(&waking->work, 1);
+    wake(waking->fd);
+}
+
+static void *add_works(void *arg) {
+    for (unsigned i = 0; i < WAKES; i++)
+        add_work(arg);
+    return NULL;
+}
+
+/* As an event loop that writes to itself: it waits without a limit, and looks for work only after
+ * it has read. */
+START_TEST(no_work_is_left_behind_without_a_wake) {
+    struct waking waking = { .fd = load_event(0) };
+    unsigned done = 0, own = WAKES;
+    pthread_t threads[2];
+
+    take_wakes(waking.fd);
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add_works, &waking), 0);
+    while (done < (LENGTH(threads) + 1) * WAKES) {
+        struct pollfd readable = { .fd = waking.fd, .events = POLLIN };
+
+        for (unsigned i = 0; i < 3 && own > 0; i++, own--)
+            add_work(&waking);
+        ck_assert_int_eq(poll(&readable, 1, -1), 1);
+        take_wakes(waking.fd);
+        done += atomic_exchange(&waking.work, 0);
+    }
+    for (size_t i = 0; i < LENGTH(threads); i++)
+        pthread_join(threads[i], NULL);
+    close_event(waking.fd);
 }
 END_TEST
 
@@ -662,7 +805,10 @@ CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_failed_copy_under_writes_does_not_damage_the_daemon,
                 a_forced_cancellation_under_writes_does_not_damage_the_daemon,
                 an_idle_daemon_returns_its_free_memory, freed_bitmaps_are_never_reused,
-                other_memory_is_allocated_as_usual, no_read_of_a_released_file_succeeds,
+                other_memory_is_allocated_as_usual,
+                a_readable_eventfd_is_written_once_by_its_reader,
+                each_write_is_made_that_is_not_the_only_readers,
+                no_work_is_left_behind_without_a_wake, no_read_of_a_released_file_succeeds,
                 no_client_gets_a_response_because_a_replica_is_disconnected,
                 a_file_is_released_without_a_thread, a_ring_with_a_stuck_thread_delays_no_release,
                 a_stuck_write_keeps_only_its_own_file)

@@ -1,13 +1,18 @@
 /* The storage daemon of a target, its environment and its access to files. */
+#include "tests/lib/nbd.h"
 #include "tests/unit/replication/engine/target_test.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+
+#define ROUNDS  200
+#define AT_ONCE 16
 
 static int daemon_pid(void) {
     char path[80];
@@ -87,6 +92,43 @@ START_TEST(a_volume_is_served_without_io_uring) {
 }
 END_TEST
 
+/* Of the daemon, but those of sockets and by io_uring; -1: the kernel does not count them. */
+static int64_t count_writes(void) {
+    char path[64];
+    autofile FILE *file = NULL;
+    int64_t count = -1;
+
+    snprintf(path, sizeof(path), "/proc/%d/io", daemon_pid());
+    file = fopen(path, "r");
+    if (file && fscanf(file, "rchar: %*d wchar: %*d syscr: %*d syscw: %" SCNd64, &count) == 1)
+        return count;
+    return -1;
+}
+
+/* Requests at once: for each of them the daemon wrote its eventfd four times. */
+START_TEST(a_daemon_at_work_is_not_woken_by_each_replica) {
+    autoarena struct arena *arena = arena_new();
+    autoclose int client = -1;
+    int64_t size, before;
+    char data[4096];
+    uint64_t handle;
+
+    if (!kernel_has_rings())
+        return;
+    serve();
+    client = nbd_connect(daemon_path(arena, run, "nbd"), TARGET_EXPORT, &size);
+    ck_assert_int_ge(client, 0);
+    before = count_writes();
+    for (int round = 0; before >= 0 && round < ROUNDS; round++) {
+        for (uint64_t i = 0; i < AT_ONCE; i++)
+            ck_assert_int_eq(nbd_send(client, NBD_READ, i, 0, NULL, sizeof(data)), 0);
+        for (int i = 0; i < AT_ONCE; i++)
+            ck_assert_int_eq(nbd_answer(client, &handle, data, sizeof(data)), 0);
+    }
+    ck_assert_int_lt(count_writes() - before, 2 * ROUNDS * AT_ONCE);
+}
+END_TEST
+
 /* Killed while it reads and writes: requests that the kernel still completes do not exclude the
  * next one. */
 START_TEST(a_daemon_killed_under_load_is_replaced_at_once) {
@@ -144,6 +186,7 @@ END_TEST
 
 CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
                 files_are_read_by_io_uring_where_available, a_volume_is_served_without_io_uring,
+                a_daemon_at_work_is_not_woken_by_each_replica,
                 a_daemon_killed_under_load_is_replaced_at_once,
                 memory_for_large_requests_is_kept_unless_configured_otherwise,
                 an_operators_preloaded_objects_are_kept)
