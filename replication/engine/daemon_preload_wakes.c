@@ -8,10 +8,16 @@
  * it. No write of another thread is left out, and none at all once a second thread has read the
  * eventfd. A thread that reads it in another way than by read() is not known as its reader. The
  * sum of the writes is lost: QEMU has no use for it.
+ *
+ * A kernel thread that completes a request, as each write to ext4, interrupts the processor on
+ * which the thread runs that submitted it. With IORING_SETUP_COOP_TASKRUN (Linux 5.19) that thread
+ * takes the completion at its next system call instead; if it sleeps, it is woken all the same.
  */
 #include "replication/engine/daemon_release.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <linux/io_uring.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +25,8 @@
 #include <unistd.h>
 
 #define FDS_MOST 4096
+
+int io_uring_queue_init(unsigned entries, void *ring, unsigned flags);
 
 /* Of no eventfd, not read yet, read by several threads; any other value is the address of `self` of
  * the only thread that has read it. */
@@ -97,5 +105,15 @@ ssize_t read(int fd, void *data, size_t size) {
     if (own)
         atomic_store(&events[fd].readable, false);
     return got;
+}
+
+int io_uring_queue_init(unsigned entries, void *ring, unsigned flags) {
+    static int (*real)(unsigned, void *, unsigned);
+    int code;
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "io_uring_queue_init");
+    code = real(entries, ring, flags | IORING_SETUP_COOP_TASKRUN);
+    return code == -EINVAL ? real(entries, ring, flags) : code;
 }
 /* NOLINTEND */

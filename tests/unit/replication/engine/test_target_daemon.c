@@ -7,9 +7,13 @@
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #define ROUNDS  200
 #define AT_ONCE 16
@@ -129,6 +133,72 @@ START_TEST(a_daemon_at_work_is_not_woken_by_each_replica) {
 }
 END_TEST
 
+struct old_kernel {
+    int listener;
+    atomic_int refused, allowed; /* rings with that flag, and without */
+};
+
+/* Refuses the flag, as Linux before 5.19. */
+static void *refuse_flag(void *arg) {
+    struct old_kernel *kernel = arg;
+    struct seccomp_notif call = { 0 };
+
+    while (ioctl(kernel->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) == 0) {
+        struct seccomp_notif_resp answer = { .id = call.id,
+                                             .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
+        struct io_uring_params parameters = { 0 };
+        struct iovec here = { &parameters, sizeof(parameters) };
+        struct iovec there = { (void *)(uintptr_t)call.data.args[1], sizeof(parameters) };
+
+        if (process_vm_readv((pid_t)call.pid, &here, 1, &there, 1, 0) > 0 &&
+            parameters.flags & IORING_SETUP_COOP_TASKRUN) {
+            answer.error = -EINVAL;
+            answer.flags = 0;
+            atomic_fetch_add(&kernel->refused, 1);
+        } else {
+            atomic_fetch_add(&kernel->allowed, 1);
+        }
+        ioctl(kernel->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+        call = (struct seccomp_notif){ 0 };
+    }
+    return NULL;
+}
+
+/* Rings of this process and its children are reported to a descriptor; -1: that is not possible. */
+static int watch_rings(void) {
+    struct sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = { .len = LENGTH(lines), .filter = lines };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return -1;
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                        &filter);
+}
+
+START_TEST(rings_interrupt_no_thread_where_the_kernel_can_do_without) {
+    static struct old_kernel kernel;
+    pthread_t thread;
+
+    if (!kernel_has_rings())
+        return;
+    kernel.listener = watch_rings();
+    if (kernel.listener < 0)
+        return;
+    ck_assert_int_eq(pthread_create(&thread, NULL, refuse_flag, &kernel), 0);
+    serve();
+    ck_assert(has_ring());
+    write_some(20);
+    read_all();
+    ck_assert_int_gt(atomic_load(&kernel.refused), 0);
+    ck_assert_int_ge(atomic_load(&kernel.allowed), atomic_load(&kernel.refused));
+}
+END_TEST
+
 /* Killed while it reads and writes: requests that the kernel still completes do not exclude the
  * next one. */
 START_TEST(a_daemon_killed_under_load_is_replaced_at_once) {
@@ -187,6 +257,7 @@ END_TEST
 CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
                 files_are_read_by_io_uring_where_available, a_volume_is_served_without_io_uring,
                 a_daemon_at_work_is_not_woken_by_each_replica,
+                rings_interrupt_no_thread_where_the_kernel_can_do_without,
                 a_daemon_killed_under_load_is_replaced_at_once,
                 memory_for_large_requests_is_kept_unless_configured_otherwise,
                 an_operators_preloaded_objects_are_kept)
