@@ -162,6 +162,16 @@ void db_tx_notifies(struct db_tx *tx, enum db_event event) {
     tx->events |= 1U << event;
 }
 
+bool db_has_sequels(struct db *db) {
+    return db->engine->has_sequels;
+}
+
+void db_tx_continues(struct db_tx *tx, struct db_sequel *sequel) {
+    assert(tx->writes && tx->engine->has_sequels && sequel->run);
+    sequel->before = tx->sequels;
+    tx->sequels = sequel;
+}
+
 const struct clock *db_clock(struct db *db) {
     return &db->clock;
 }

@@ -115,6 +115,20 @@ void db_notify(struct db *db, enum db_event event); /* notifies the other proces
 void db_tx_notifies(struct db_tx *tx, enum db_event event); /* at the commit */
 
 /*
+ * The continuation of a body behind its commit, in this process.  `run` is called once, from a
+ * thread of the database, must be quick and must not call back: with true once the body's result
+ * was reported, or with false when the body or its commit has failed, or runs again.  The memory is
+ * the caller's until then.
+ */
+struct db_sequel {
+    void (*run)(struct db_sequel *sequel, bool committed);
+    struct db_sequel *before; /* the transaction's */
+};
+bool db_has_sequels(struct db *db); /* false: the engine has none */
+/* Several run in their order. */
+void db_tx_continues(struct db_tx *tx, struct db_sequel *sequel);
+
+/*
  * `shared` is the database's clock (db/clock.h), common to all processes and never going back;
  * `now` is the wall clock of the server, with SQLite of this machine; `steady` and randomness are
  * local to the process.  Lives as long as `db`.

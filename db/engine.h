@@ -8,6 +8,7 @@
 
 struct db_engine {
     const char *const *schemes; /* the text before "://" in its URLs; ended with NULL */
+    bool has_sequels;           /* it runs those of db_tx_continues() */
     const char *serial_words;   /* a self-numbering key; no number is reused */
     const char *tables_sql;     /* its tables by name, each after those it references */
 
@@ -53,7 +54,8 @@ struct db {
 struct db_tx {
     const struct db_engine *engine;
     bool writes;
-    unsigned events; /* bits of enum db_event: notifications of its commit */
+    unsigned events;           /* bits of enum db_event: notifications of its commit */
+    struct db_sequel *sequels; /* the last one; NULL: none */
 };
 
 struct db_rows {

@@ -383,6 +383,7 @@ static const char *const schemes[] = { "sqlite", NULL };
 
 const struct db_engine sqlite_engine = {
     .schemes = schemes,
+    .has_sequels = true,
     .serial_words = SQLITE_SERIAL_WORDS,
     .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
     .serial_go_on = engine_serial_go_on,

@@ -64,9 +64,38 @@ static int fault_check(const struct writer *writer, const char *point, struct er
     return writer->fault ? writer->fault(writer->fault_arg, point, err) : 0;
 }
 
+/* Those behind `rest` have no commit. */
+static void sequels_drop(struct db_tx *tx, const struct db_sequel *rest) {
+    while (tx->sequels != rest) {
+        struct db_sequel *sequel = tx->sequels;
+
+        tx->sequels = sequel->before;
+        sequel->run(sequel, false);
+    }
+}
+
+static void sequels_run(struct db_tx *tx) {
+    struct db_sequel *first = NULL;
+
+    while (tx->sequels) { /* the last one is at hand */
+        struct db_sequel *sequel = tx->sequels;
+
+        tx->sequels = sequel->before;
+        sequel->before = first;
+        first = sequel;
+    }
+    while (first) {
+        struct db_sequel *sequel = first;
+
+        first = sequel->before;
+        sequel->run(sequel, true);
+    }
+}
+
 /* -1: SQLite rolled back the whole transaction. */
 static int body_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
     struct sqlite_tx *tx = &group->tx;
+    const struct db_sequel *sequels = tx->base.sequels;
     unsigned events = tx->base.events;
 
     assert(tx->base.writes);
@@ -77,8 +106,10 @@ static int body_run(struct group *group, const struct db_job *job, struct outcom
                       "The database rolled back the transaction.");
         return -1;
     }
-    if (outcome->result < 0)
+    if (outcome->result < 0) {
         tx->base.events = events;
+        sequels_drop(&tx->base, sequels);
+    }
     return 0;
 }
 
@@ -190,9 +221,14 @@ static int group_commit(struct writer *writer, struct group *group, struct error
 }
 
 static int group_begin(struct writer *writer, struct group *group, struct error *err) {
+    int result;
+
     group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
                                     .connection = writer->connection };
-    return group_commit(writer, group, err);
+    result = group_commit(writer, group, err);
+    if (result != 0)
+        sequels_drop(&group->tx.base, NULL);
+    return result;
 }
 
 /* A savepoint costs a copy of each page that is changed after it, so there is none as long as no
@@ -243,7 +279,7 @@ static void hooks_run(struct writer *writer, unsigned events) {
     pthread_mutex_unlock(&writer->hook_lock);
 }
 
-static void group_tell(struct writer *writer, const struct group *group) {
+static void group_tell(struct writer *writer, struct group *group) {
     struct db_job *job = group->first;
 
     assert(group->count > 0);
@@ -253,6 +289,7 @@ static void group_tell(struct writer *writer, const struct group *group) {
         job->done(job, group->outcomes[i].result, &group->outcomes[i].err);
         job = next;
     }
+    sequels_run(&group->tx.base);
     if (group->tx.base.events)
         hooks_run(writer, group->tx.base.events);
 }

@@ -384,6 +384,80 @@ static int at_point(void *wanted, const char *point, struct error *err) {
     return strcmp(wanted, point) == 0 ? error_set(err, ERROR_UNAVAILABLE, "died at %s", point) : 0;
 }
 
+/* ---- continuations ---- */
+
+struct continued {
+    struct db_sequel sequel; /* its first member */
+    struct batch_job *job;
+};
+
+static int committed[JOBS], dropped[JOBS], committed_count;
+
+static void count_sequel(struct db_sequel *sequel, bool is_committed) {
+    struct continued *continued = (struct continued *)sequel;
+    const struct batch_job *job = continued->job;
+
+    if (is_committed) {
+        ck_assert_int_eq(job->result, (int)job->id); /* it was reported */
+        committed[committed_count++] = (int)job->id;
+    } else {
+        dropped[job->id - 1]++;
+    }
+    free(continued);
+}
+
+static int continued_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct continued *continued = calloc(1, sizeof *continued);
+    struct batch_job *job = arg;
+
+    job->runs++;
+    continued->job = job;
+    continued->sequel.run = count_sequel;
+    db_tx_continues(tx, &continued->sequel);
+    return insert_body(tx, arg, err);
+}
+
+static void run_continued(char *fault, struct batch *batch) {
+    struct db *db = scratch_open(database_url(), false);
+
+    committed_count = 0;
+    memset(dropped, 0, sizeof dropped);
+    sql_run(db, create_item);
+    if (fault)
+        db_set_fault(db, at_point, fault);
+    batch_submit(batch, db, continued_body);
+    db_close(db);
+}
+
+/* The fifth fails after a change, so that its group runs again. */
+START_TEST(a_continuation_runs_once_behind_the_commit_of_its_body) {
+    if (postgresql_given())
+        return; /* SQLite's own */
+    struct batch batch;
+
+    run_continued(NULL, &batch);
+    ck_assert_int_eq(committed_count, JOBS - 1);
+    for (int i = 0; i < JOBS; i++) {
+        ck_assert_int_eq(batch.jobs[i].runs, dropped[i] + (i + 1 != 5));
+        if (i < JOBS - 1)
+            ck_assert_int_eq(committed[i], i + 1 < 5 ? i + 1 : i + 2);
+    }
+    ck_assert_int_ge(batch.jobs[0].runs, 2);
+}
+END_TEST
+
+START_TEST(without_a_commit_no_continuation_runs) {
+    if (postgresql_given())
+        return; /* SQLite's own */
+    struct batch batch;
+
+    run_continued((char[]){ "before_commit" }, &batch);
+    ck_assert_int_eq(committed_count, 0);
+    for (int i = 0; i < JOBS; i++)
+        ck_assert_int_eq(dropped[i], batch.jobs[i].runs);
+}
+END_TEST
+
 static void check_fault(char *point, int64_t rows_after) {
     struct db *db = scratch_open(database_url(), false);
     struct batch batch;
@@ -675,6 +749,8 @@ START_TEST(a_close_finishes_queued_transactions) {
 END_TEST
 
 CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
+           a_continuation_runs_once_behind_the_commit_of_its_body,
+           without_a_commit_no_continuation_runs,
            a_group_runs_again_only_for_a_failure_after_a_change,
            a_group_is_flushed_for_its_most_careful_body, each_commit_is_flushed_by_a_later_sqlite,
            the_header_of_a_log_that_begins_anew_is_flushed, a_group_has_at_most_the_given_size,
