@@ -26,6 +26,8 @@ struct delivery {
     struct local *local;
     struct subscription *subscription;
     struct rpc_message message; /* its texts follow this struct */
+    rpc_consumer *consumer;
+    void *consumer_arg;
     void (*confirm)(void *arg, bool taken);
     void *confirm_arg;
     unsigned failures; /* before the next attempt */
@@ -69,9 +71,8 @@ static void delivery_end(struct delivery *delivery, bool taken) {
 }
 
 static bool delivery_handled(const struct delivery *delivery) {
-    const struct subscription *subscription = delivery->subscription;
     struct error err = { .kind = ERROR_NONE };
-    int result = subscription->consumer(subscription->arg, &delivery->message, &err);
+    int result = delivery->consumer(delivery->consumer_arg, &delivery->message, &err);
 
     if (result > 0)
         log_error(NULL, "message refused, dropped", "topic", delivery->message.topic, "method",
@@ -164,9 +165,10 @@ static struct delivery *delivery_new(struct local *local, const struct rpc_messa
     return delivery;
 }
 
-static int local_publish(struct rpc *rpc, const struct rpc_message *message,
-                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
-    struct local *local = local_of(rpc);
+/* `receiver` NULL: the subscriber. */
+static int deliver(struct local *local, const struct rpc_message *message,
+                   const struct rpc_receiver *receiver, void (*confirm)(void *arg, bool taken),
+                   void *arg, struct error *err) {
     struct subscription *subscription = subscription_find(local, message->topic);
     struct delivery *delivery;
 
@@ -174,6 +176,8 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
         return error_set(err, ERROR_UNAVAILABLE, "Topic %s has no consumer.", message->topic);
     delivery = delivery_new(local, message);
     delivery->subscription = subscription;
+    delivery->consumer = receiver ? receiver->consumer : subscription->consumer;
+    delivery->consumer_arg = receiver ? receiver->arg : subscription->arg;
     delivery->confirm = confirm;
     delivery->confirm_arg = arg;
     delivery_append(local, delivery);
@@ -182,6 +186,16 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
                         &(struct work_item){ delivery->message.key, delivery->message.project,
                                              delivery_run, delivery });
     return 0;
+}
+
+static int local_publish(struct rpc *rpc, const struct rpc_message *message,
+                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
+    return deliver(local_of(rpc), message, NULL, confirm, arg, err);
+}
+
+static int local_hand_over(struct rpc *rpc, const struct rpc_message *message,
+                           const struct rpc_receiver *receiver, struct error *err) {
+    return deliver(local_of(rpc), message, receiver, receiver->confirm, receiver->arg, err);
 }
 
 static enum rpc_reach local_reaches(struct rpc *rpc, const char *topic) {
@@ -226,6 +240,7 @@ static const struct rpc_engine local_engine = {
     .name = "local",
     .subscribe = local_subscribe,
     .publish = local_publish,
+    .hand_over = local_hand_over,
     .reaches = local_reaches,
     .stop = local_stop,
 };

@@ -48,6 +48,13 @@ enum rpc_refusal {
 /* 0: handled (or obsolete): never again.  -1: deliver again later.  > 0: a rpc_refusal. */
 typedef int rpc_consumer(void *arg, const struct rpc_message *message, struct error *err);
 
+/* The two functions of a message that is handed over; `confirm` as of publish(). */
+struct rpc_receiver {
+    rpc_consumer *consumer;
+    void (*confirm)(void *arg, bool taken);
+    void *arg; /* of both */
+};
+
 struct rpc {
     const struct rpc_engine *engine;
 };
@@ -68,6 +75,10 @@ struct rpc_engine {
      * published again (at the latest from stop()). -1: not accepted, confirm() is never called. */
     int (*publish)(struct rpc *rpc, const struct rpc_message *message,
                    void (*confirm)(void *arg, bool taken), void *arg, struct error *err);
+    /* The same for another consumer than the subscriber, on the workers of the topic and among its
+     * messages, with the same order and shares.  NULL: the engine's messages leave the process. */
+    int (*hand_over)(struct rpc *rpc, const struct rpc_message *message,
+                     const struct rpc_receiver *receiver, struct error *err);
     enum rpc_reach (*reaches)(struct rpc *rpc, const char *topic);
     /* The topic that delivers to a subscriber of this one in this process only, past the messages
      * that wait for any process; NULL, or no such function: all wait in this process. */

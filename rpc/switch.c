@@ -39,6 +39,15 @@ static int switch_publish(struct rpc *rpc, const struct rpc_message *message,
     return chosen->engine->publish(chosen, message, confirm, arg, err);
 }
 
+static int switch_hand_over(struct rpc *rpc, const struct rpc_message *message,
+                            const struct rpc_receiver *receiver, struct error *err) {
+    struct rpc *chosen = choose(rpc, message->topic);
+
+    return chosen->engine->hand_over
+               ? chosen->engine->hand_over(chosen, message, receiver, err)
+               : error_set(err, ERROR_UNAVAILABLE, "Topic %s is the broker's.", message->topic);
+}
+
 static enum rpc_reach switch_reaches(struct rpc *rpc, const char *topic) {
     struct rpc *chosen = choose(rpc, topic);
 
@@ -64,6 +73,7 @@ static const struct rpc_engine switch_engine = {
     .name = "switch",
     .subscribe = switch_subscribe,
     .publish = switch_publish,
+    .hand_over = switch_hand_over,
     .reaches = switch_reaches,
     .own_topic = switch_own_topic,
     .stop = switch_stop,

@@ -125,6 +125,67 @@ START_TEST(steps_deliver_the_chosen_message_in_the_order_of_its_key) {
 }
 END_TEST
 
+/* ---- handed over ---- */
+
+static int consume_handed(void *arg, const struct rpc_message *message, struct error *err) {
+    struct witness *witness = arg;
+
+    ck_assert_str_eq(message->topic, "volume.a");
+    strcat(witness->seen, "!");
+    return consume(arg, message, err);
+}
+
+static int hand_over(struct rpc *rpc, struct witness *witness, const char *topic, const char *key,
+                     const char *payload) {
+    const struct rpc_message message = {
+        .topic = topic, .method = "", .key = key, .payload = payload
+    };
+    const struct rpc_receiver receiver = { consume_handed, confirm, witness };
+    struct error err = { 0 };
+
+    return rpc->engine->hand_over(rpc, &message, &receiver, &err);
+}
+
+START_TEST(work_handed_over_is_among_the_messages_of_its_key) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    rpc = engine_new(0, consume, &witness);
+    publish(rpc, &witness, "k1", "a");
+    ck_assert_int_eq(hand_over(rpc, &witness, "volume.a", "k1", "b"), 0);
+    publish(rpc, &witness, "k1", "c");
+    ck_assert_int_eq(hand_over(rpc, &witness, "volume.b", "k1", "d"), -1);
+    for (int i = 2; i >= 0; i--)
+        ck_assert(rpc_local_step(rpc, (unsigned)i));
+    ck_assert_str_eq(witness.seen, "a!bc");
+    ck_assert_uint_eq(witness.kept, 3);
+
+    witness.refuse = 1;
+    ck_assert_int_eq(hand_over(rpc, &witness, "volume.a", "k1", "e"), 0);
+    ck_assert(rpc_local_step(rpc, 0));
+    ck_assert_uint_eq(rpc_local_waiting(rpc), 1);
+    rpc->engine->stop(rpc);
+    ck_assert_uint_eq(witness.given_back, 1);
+}
+END_TEST
+
+START_TEST(workers_keep_the_order_of_handed_work) {
+    struct witness witness;
+    struct rpc *rpc;
+
+    witness_init(&witness);
+    rpc = engine_new(4, consume, &witness);
+    for (int i = 0; i < 10; i++) {
+        publish(rpc, &witness, "k1", "a");
+        ck_assert_int_eq(hand_over(rpc, &witness, "volume.a", "k1", "b"), 0);
+    }
+    wait_kept(&witness, 20);
+    ck_assert_str_eq(witness.seen, "a!ba!ba!ba!ba!ba!ba!ba!ba!ba!b");
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
 START_TEST(a_message_not_handled_goes_to_the_end) {
     struct witness witness;
     struct rpc *rpc;
@@ -369,6 +430,7 @@ START_TEST(one_project_never_has_all_workers_of_a_topic) {
 END_TEST
 
 CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
+           work_handed_over_is_among_the_messages_of_its_key, workers_keep_the_order_of_handed_work,
            a_message_not_handled_goes_to_the_end, dropped_and_remaining_messages_are_returned,
            a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
            workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
