@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "http/origin.h"
 #include "operation/settings.h"
+#include "operation/taker.h"
 
 #include <signal.h>
 
@@ -20,6 +21,7 @@ struct parts {
     const struct listener *listener;
     struct arena *arena;
     struct settings settings;
+    struct operation_taker taker; /* the manager of this process */
     int lock;
     char place[UUID_SIZE]; /* content of the lock file */
 

@@ -172,6 +172,7 @@ static void load_settings(struct parts *parts) {
     /* A compute service has its own service token; agents do not detach. */
     settings->only_services_detach = part_knows_callers(parts) && to_nova;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
+    settings->taker = settings->one_process ? &parts->taker : NULL;
 }
 
 /* The signal that ends the process; memory of its start, and after each peak, is released
@@ -216,6 +217,7 @@ int role_run(const struct role *role, const struct config *config) {
     struct parts parts = {
         .config = config,
         .there = role_parts(role, config),
+        .taker = OPERATION_TAKER_INIT,
         .listener = role->listener,
         .arena = arena,
         .lock = -1,

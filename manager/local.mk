@@ -43,6 +43,7 @@ libscoria_a_SOURCES += \
 	manager/runtime/job_fence.c \
 	manager/runtime/job_run.c \
 	manager/runtime/known.c manager/runtime/known.h \
+	manager/runtime/taken.c manager/runtime/taken.h \
 	manager/runtime/manager.c manager/runtime/manager.h \
 	manager/runtime/overtake.c manager/runtime/overtake.h \
 	manager/runtime/recount.c manager/runtime/recount.h \
@@ -72,5 +73,6 @@ check_PROGRAMS += \
 	tests/unit/manager/runtime/test_fencing \
 	tests/unit/manager/runtime/test_hanging \
 	tests/unit/manager/runtime/test_log \
-	tests/unit/manager/runtime/test_queue
+	tests/unit/manager/runtime/test_queue \
+	tests/unit/manager/runtime/test_taken
 endif

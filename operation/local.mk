@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	operation/service_log.c operation/service_log.h \
 	operation/settings.c operation/settings.h \
 	operation/status.c operation/status.h \
+	operation/taker.c operation/taker.h \
 	operation/work.c operation/work.h
 
 if HAVE_CHECK

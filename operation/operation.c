@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "operation/host.h"
 #include "operation/query.h"
+#include "operation/taker.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -147,6 +148,36 @@ static int insert_turns(struct work *work, const struct operation *operation, st
     return 0;
 }
 
+/* Mostly there is none, which costs a sixth of the query for all of them. */
+static int any_on(struct work *work, const char *volume_id, struct error *err) {
+    return db_query_any(work->tx, err,
+                        "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL " ANY_OF_QUEUE,
+                        DB_TEXT(volume_id));
+}
+
+/* Claims it as operation_claim() would once it is there: none is in front of it, and none is left
+ * of a cancelled one.  The lease begins behind the instant that the taker has noted. */
+static int claim_at_once(struct work *work, struct operation *operation, struct error *err) {
+    struct operation_taker *taker = work->settings->taker;
+    int others = 0;
+
+    assert(operation->turn_count == 0);
+    assert(!operation->turn_of || strcmp(operation->turn_of, operation->volume_id) == 0);
+    pthread_mutex_lock(&taker->lock);
+    if (taker->accept && operation->turn_of)
+        others = any_on(work, operation->volume_id, err);
+    if (taker->accept && others == 0)
+        operation->owner = taker->accept(taker->arg, work, operation);
+    pthread_mutex_unlock(&taker->lock);
+    if (others < 0 || !operation->owner)
+        return others < 0 ? -1 : 0;
+    operation->phase = PHASE_RUNNING;
+    operation->attempts = 1;
+    operation->lease_until =
+        clock_shared_us(work->settings->clock) + work->settings->operation_lease_s * SECOND_US;
+    return 0;
+}
+
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err) {
     struct operation operation = *fields;
@@ -162,23 +193,31 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
         operation.created_at = work->clock_us;
     operation.object_id = operation.target_id;
     operation.host = host_backend(work->arena, operation.host);
+    operation.phase = PHASE_QUEUED;
+    operation.owner = NULL;
+    operation.attempts = 0;
+    if (operation.at_once && work->settings->taker && claim_at_once(work, &operation, err) < 0)
+        return -1;
     if (db_run(
             work->tx, err,
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
             "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at, "
-            "object_id, turn_of) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, $12, $13, $3, $14)",
+            "object_id, turn_of, owner, lease_until, updated_at) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $3, $15, $16, "
+            "$17, $18)",
             DB_TEXT(operation.id), DB_TEXT(kind->name), DB_TEXT(operation.target_id),
             DB_TEXT(operation.volume_id), DB_TEXT(operation.host),
-            DB_TEXT(phase_texts[PHASE_QUEUED]), DB_TEXT(operation.project_id),
+            DB_TEXT(phase_texts[operation.phase]), DB_TEXT(operation.project_id),
             DB_TEXT(work->context->user_id), DB_TEXT(work->context->request_id),
             DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
-            DB_TEXT(operation.arguments), DB_INT(operation.created_at),
-            DB_TEXT(operation.turn_of)) < 0)
+            DB_INT(operation.attempts), DB_TEXT(operation.arguments), DB_INT(operation.created_at),
+            DB_TEXT(operation.turn_of), DB_TEXT(operation.owner),
+            operation.owner ? DB_INT(operation.lease_until) : DB_NULL,
+            operation.owner ? DB_INT(work->clock_us) : DB_NULL) < 0)
         return -1;
     if (insert_turns(work, &operation, err) < 0 ||
-        operation_notify(work, &operation, NULL, err) < 0)
+        (!operation.owner && operation_notify(work, &operation, NULL, err) < 0))
         return -1;
     if (ret_id)
         *ret_id = operation.id;
@@ -252,13 +291,6 @@ int operation_begun(struct work *work, const char *volume_id, struct operation *
                                   "ORDER BY created_at, id",
                                   DB_TEXT(volume_id), DB_TEXT(phase_texts[PHASE_RUNNING])),
                          ret, err);
-}
-
-/* Mostly there is none, which costs a sixth of the query for all of them. */
-static int any_on(struct work *work, const char *volume_id, struct error *err) {
-    return db_query_any(work->tx, err,
-                        "SELECT 1 FROM operations WHERE volume_id = $1 UNION ALL " ANY_OF_QUEUE,
-                        DB_TEXT(volume_id));
 }
 
 int operation_on(struct work *work, const char *volume_id, struct operation **ret,

@@ -84,6 +84,9 @@ struct operation {
     const struct operation_turn
         *turns; /* several queues; written by operation_insert(), and not read */
     unsigned turn_count;
+    /* read by operation_insert(): the rest of the transaction adds no condition for its begin, and
+     * its volume is new or has the queue `turn_of` */
+    bool at_once;
     enum operation_phase phase;
     const char *project_id, *user_id, *request_id;
     const char *previous_status;
@@ -110,7 +113,9 @@ bool operation_is_older(const struct operation *one, const struct operation *oth
 /*
  * Writes the record, phase queued, and the message to the managers of fields->host.  Read from
  * `fields`: volume_id, target_id (NULL: the volume), turn_of or turns, host, project_id,
- * previous_status, new_size_gb, arguments, created_at (0: now); user and request are the context's.
+ * previous_status, new_size_gb, arguments, created_at (0: now), at_once; user and request are the
+ * context's.  With at_once, and no other operation in its queue or on its volume, it is claimed for
+ * the manager of this process instead of the message, if that takes it (operation/taker.h).
  * A target that has an operation already is ERROR_CONFLICT.
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,

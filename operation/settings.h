@@ -47,8 +47,9 @@ struct settings {
     bool asks_service;            /* snapshots below guests are Nova's: one volume per call */
     /* Ended with NULL; the topic is this and the priority. */
     const char *notification_topics[NOTIFICATION_TOPICS_MOST + 1];
-    const char *node; /* name of this one among the services; NULL: "localhost" */
-    bool one_process; /* API and managers of the node are here */
+    const char *node;              /* name of this one among the services; NULL: "localhost" */
+    bool one_process;              /* API and managers of the node are here */
+    struct operation_taker *taker; /* NULL: none */
     /* Of this process's agent when it has no network URL; NULL: it has, or there is none */
     const char *agent_endpoint;
 };

@@ -41,9 +41,11 @@ struct job {
     bool renamed;         /* a delete: the object has a name unknown to earlier workers */
 };
 
-/* Handles one operation.  `own`: by a message of this process, of which others hear later.  0: this
- * delivery is done; -1: deliver it again. */
-int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct error *err);
+/* Handles one operation.  `own`: by a message of this process, of which others hear later.
+ * `claimed_us`: this manager has claimed it with a lease requested then (steady); 0: it has not.
+ * 0: this delivery is done; -1: deliver it again. */
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64_t claimed_us,
+            struct error *err);
 
 /* jobs/extend.c, jobs/volume.c …: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);

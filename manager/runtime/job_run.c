@@ -25,15 +25,10 @@ static const struct {
 #undef OPERATION
 };
 
-static int claim_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-    int claimed, any_snapshot = 0;
+/* The objects of a claimed one: 1, or -1. */
+static int read_objects(struct work *work, struct job *job, struct error *err) {
+    int any_snapshot = 0;
 
-    if (manager_is_draining(job->manager))
-        return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
-    claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
-    if (claimed <= 0)
-        return claimed;
     assert(job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0);
     job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
     if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
@@ -48,6 +43,28 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
         return 1;
     job->has_snapshot = snapshot_row(work, job->operation.object_id, &job->snapshot, err) == 0;
     return job->has_snapshot || err->kind == ERROR_NOT_FOUND ? 1 : -1;
+}
+
+static int claim_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    int claimed;
+
+    if (manager_is_draining(job->manager))
+        return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
+    claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
+    return claimed <= 0 ? claimed : read_objects(work, job, err);
+}
+
+/* By the transaction of its request.  It may have been cancelled since. */
+static int claimed_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    int found = operation_get(work, job->operation.id, &job->operation, err);
+
+    if (found <= 0)
+        return found;
+    return job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0
+               ? read_objects(work, job, err)
+               : 0;
 }
 
 static void job_identify(struct job *job) {
@@ -82,16 +99,16 @@ static bool running_begin(struct manager *manager, struct running *running) {
     return !other;
 }
 
-static void running_claimed(struct job *job, int64_t asked_us) {
+static void running_claimed(struct job *job, int64_t claimed_us) {
     struct manager *manager = job->manager;
     struct running *running = &job->running;
 
     assert(job->running.operation_id && job->operation.owner);
     pthread_mutex_lock(&manager->lock);
-    running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
+    running->safe_until_us = operation_safe_until(manager->settings.settings, claimed_us);
     running->kind = job->operation.kind->name;
     running->volume_id = job->operation.volume_id;
-    running->begun_us = asked_us;
+    running->begun_us = job->progress_asked_us;
     running->percent = -1;
     pthread_mutex_unlock(&manager->lock);
 }
@@ -201,7 +218,8 @@ static int job_let_go(struct job *job, int result, const struct error *reason, s
     return result < 0 ? job_give_back(job, reason, err) : 0;
 }
 
-int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct error *err) {
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64_t claimed_us,
+            struct error *err) {
     struct manager_host *host = lane->host;
     struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
@@ -216,7 +234,8 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, struc
         .progress_percent = -1,
     };
     struct error reason;
-    int64_t asked_us;
+    int64_t now_us;
+    bool is_claimed;
     int claimed = 1, result = 0;
 
     job.base = (struct work){
@@ -229,12 +248,16 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, struc
         claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
     if (claimed <= 0 || !running_begin(manager, &job.running))
         return claimed < 0 ? -1 : 0;
-    asked_us = clock_steady_us(manager->settings.settings->clock);
-    job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = asked_us;
-    claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
+    now_us = clock_steady_us(manager->settings.settings->clock);
+    job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = now_us;
+    is_claimed =
+        claimed_us > 0 && now_us < operation_safe_until(manager->settings.settings, claimed_us);
+    claimed = is_claimed ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
+                         : work_transaction_unsynced(manager->settings.db, &job.base, claim_body,
+                                                     &job, err);
     if (claimed > 0) {
         job_identify(&job);
-        running_claimed(&job, asked_us);
+        running_claimed(&job, is_claimed ? claimed_us : now_us);
         result = job_do(&job, &reason);
     }
     running_end(manager, &job.running);

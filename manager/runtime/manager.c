@@ -11,6 +11,7 @@
 #include "manager/runtime/overtake.h"
 #include "manager/runtime/recount.h"
 #include "manager/runtime/report.h"
+#include "manager/runtime/taken.h"
 #include "manager/runtime/unserved.h"
 #include "model/notification.h"
 #include "operation/message.h"
@@ -47,7 +48,7 @@ static int consume_operation(struct manager_lane *lane, const struct rpc_message
     }
     if (lane_enter(lane, err) < 0)
         return -1;
-    result = job_run(lane, operation_id, message->own, err);
+    result = job_run(lane, operation_id, message->own, 0, err);
     lane_leave(lane);
     return result;
 }
@@ -94,7 +95,7 @@ static int subscribe(struct manager *manager, struct error *err) {
 struct round {
     struct manager *manager;
     bool expire;
-    const char **ids; /* of running operations */
+    const char **ids; /* of operations whose leases are renewed */
     bool *renewed;
     unsigned count;
     int64_t asked_us; /* the steady clock, before the renewal */
@@ -228,6 +229,21 @@ static int any_body(struct work *work, void *arg, struct error *err) {
     return operation_any(work, err);
 }
 
+/* Those that wait for a worker in this process: few, or their leases are recent. */
+static int renew_taken(struct manager *manager, const struct work *base, struct error *err) {
+    struct round round = { .manager = manager,
+                           .asked_us = clock_steady_us(manager->settings.settings->clock) };
+
+    round.count = taken_due(manager, base->arena, &round.ids);
+    if (round.count == 0)
+        return 0;
+    round.renewed = arena_alloc(base->arena, round.count * sizeof *round.renewed);
+    if (work_transaction(manager->settings.db, base, round_body, &round, err) < 0)
+        return -1;
+    taken_renewed(manager, round.ids, round.renewed, round.count, round.asked_us);
+    return 0;
+}
+
 static int do_round(struct manager *manager, bool expire, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
@@ -240,6 +256,8 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
     round.renewed = arena_alloc(arena, (round.count + 1) * sizeof *round.renewed);
     if ((round.count > 0 || expire) &&
         work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
+        return -1;
+    if (renew_taken(manager, &base, err) < 0)
         return -1;
     /* Renewed operations continue; those lost to another worker get no more side effects. */
     safe_until_us = operation_safe_until(manager->settings.settings, round.asked_us);
@@ -313,6 +331,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     pthread_mutex_init(&manager->lock, NULL);
     pthread_mutex_init(&manager->sending, NULL);
     thread_cond_init(&manager->changed);
+    TAILQ_INIT(&manager->taken);
     manager->settings = *settings;
     manager->started_at = clock_shared_us(settings->settings->clock);
     manager->reported_at = clock_steady_us(settings->settings->clock) - REPORT_US;
@@ -335,6 +354,7 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
     if (work_transaction(settings->db, &base, disown_body, manager, err) < 0 ||
         manager_tick(manager, err) < 0 || subscribe(manager, err) < 0)
         return -1;
+    taken_start(manager);
     if (!settings->threaded)
         return 0;
     /* In parallel.  Backends that respond are ready before the first request; others are not
@@ -359,17 +379,21 @@ bool manager_alive(struct manager *manager) {
 }
 
 void manager_drain(struct manager *manager) {
+    taken_stop(manager);
     pthread_mutex_lock(&manager->sending);
     pthread_mutex_lock(&manager->lock);
     manager->draining = true;
     pthread_cond_broadcast(&manager->changed);
     pthread_mutex_unlock(&manager->lock);
     pthread_mutex_unlock(&manager->sending);
+    taken_release(manager);
 }
 
 void manager_stop(struct manager *manager) {
+    taken_stop(manager);
     if (manager->ticker)
         ticker_stop(manager->ticker);
+    taken_wait(manager);
     for (unsigned i = 0; i < manager->host_count; i++)
         host_free(&manager->hosts[i]);
     pthread_cond_destroy(&manager->changed);

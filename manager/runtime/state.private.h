@@ -7,6 +7,7 @@
 #include "manager/runtime/settings.h"
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 /* The two queues of a backend, each with its own workers: for operations that move much data, and
  * for all others. */
@@ -22,6 +23,7 @@ struct manager_lane {
     uint64_t left;        /* number of finished ones, and */
     uint64_t left_before; /* at the last call of lane_load() */
     int64_t heard_at;     /* the steady clock: last arrival or end of a message, or the start */
+    unsigned taken;       /* of taken.h, until their work has ended */
     unsigned overtaking;  /* messages sent past the queue that have not arrived */
     int64_t looked_at;    /* and when lane_misses_messages() was last true, or the start */
     int64_t overtook_at;  /* and the last check by overtake() */
@@ -58,11 +60,12 @@ struct running {
 
 struct manager {
     struct manager_settings settings;
-    pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
+    pthread_mutex_t lock;   /* guards running, taken, draining, round_us and parts of the hosts */
     pthread_cond_t changed; /* draining, or a backend is open */
     pthread_mutex_t
         sending; /* held while `settings.rpc` is used, which is gone soon after draining */
     struct running *running;
+    TAILQ_HEAD(taken_list, taken) taken; /* handed over, and not begun yet; oldest first */
     bool draining;
     int64_t round_us;           /* monotonic: end of the last round */
     struct manager_host *hosts; /* one for each backend */

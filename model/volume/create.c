@@ -124,6 +124,7 @@ static int insert(struct work *work, const struct volume *volume,
         .project_id = before ? before->project_id : volume->project_id,
         .arguments = image ? volume_image_print(work, image) : NULL,
         .created_at = before ? before->created_at - 1 : 0,
+        .at_once = !source->given && !image,
     };
     const struct operation_kind *kind = image ? &kind_create_from_image : &kind_create;
     const char *operation_id;

@@ -134,7 +134,8 @@ static int start(struct work *work, const struct volume *volume, const struct sn
                                       .turn_of = volume->id,
                                       .host = volume->host,
                                       .project_id = volume->project_id,
-                                      .previous_status = status_text(volume->status) };
+                                      .previous_status = status_text(volume->status),
+                                      .at_once = true };
     struct operation *open;
     int others;
 

@@ -79,7 +79,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
                   bool attached_allowed, bool retried, struct error *err) {
     bool retries = retried && volume->status == VOLUME_ERROR_EXTENDING;
     struct volume changed = *volume;
-    struct operation fields = { .new_size_gb = new_gb };
+    struct operation fields = { .new_size_gb = new_gb, .at_once = true };
     const char *operation_id;
     int fits;
 

@@ -240,6 +240,80 @@ class TakeOver(Roles):
         self.end(two)
 
 
+class Serving(Roles):
+    """API and manager in one process, whose requests claim operations for its manager, and a second
+    manager of the backend in another one."""
+
+    COUNT = 8
+
+    def serve(self, delay_ms):
+        """The process, and volumes that its requests extend: it has claimed all, and works on two
+        of them."""
+        one = self.role("node-1", "serve", "--listen", "127.0.0.1:0", "--manager_workers=2",
+                        "--compute_agent.enabled=false", "--shared.volume_driver=fault",
+                        "--shared.fault_driver=file",
+                        f"--shared.fault_plan=extend_volume:delay:1:{delay_ms}").start()
+        api = BlockStorage(one.endpoint)
+        self.addCleanup(api.close)
+        api.wait_manager()
+        ids = [api.create(1)["id"] for _ in range(self.COUNT)]
+        self.wait("available", self.COUNT)
+        for volume_id in ids:
+            api.extend(volume_id, 2)
+        return one, ids
+
+    def check_claims(self, least):
+        with contextlib.closing(sqlite3.connect(self.database, timeout=60)) as database:
+            claimed, = database.execute("SELECT COUNT(*) FROM operations "
+                                        "WHERE owner LIKE 'node-1:%'").fetchone()
+        self.assertGreaterEqual(claimed, least)
+
+    def check_done(self, one, two, ids):
+        """Each once, and some by each of them."""
+        self.assertEqual({row["size"] for row in self.api.list_all()}, {2})
+        self.end(two)
+        shares = [self.done(part, "extend") for part in (one, two)]
+        self.assertEqual(sorted(shares[0] + shares[1]), sorted(ids))
+        self.assertTrue(all(shares), shares)
+
+
+class AtOnce(Serving):
+    def test_a_stopped_process_leaves_operations_not_begun_to_others_at_once(self):
+        one, ids = self.serve(3000)
+        self.check_claims(3)
+        self.assertEqual(one.stop(), 0)
+        two = self.manager("node-2").start()
+        self.wait("available", len(ids), timeout=self.lease_s * 2 / 3)  # waits for no lease
+        self.check_done(one, two, ids)
+
+
+class AtOnceTakeOver(Serving):
+    lease_s = LEASE_S
+    TAKEN_S = LEASE_S + 27
+
+    def test_operations_claimed_by_a_dead_process_are_taken_over(self):
+        one, ids = self.serve(NEVER_MS)
+        self.check_claims(3)
+        two = self.manager("node-2").start()
+        one.kill()
+        self.wait("available", len(ids), timeout=self.TAKEN_S)
+        self.end(two)
+        self.assertEqual(sorted(self.done(two, "extend")), sorted(ids))
+
+    def test_a_process_suspended_beyond_its_leases_begins_none_that_another_has(self):
+        one, ids = self.serve(1000)
+        self.put_to_sleep(one)
+        self.check_claims(3)
+        two = self.manager("node-2").start()
+        self.wait("available", len(ids), timeout=self.TAKEN_S)
+        os.kill(one.process.pid, signal.SIGCONT)
+        time.sleep(2)
+        self.assertEqual({row["size"] for row in self.api.list_all()}, {2})
+        self.assertEqual(one.stop(), 0)
+        self.end(two)
+        self.assertEqual(sorted(self.done(one, "extend") + self.done(two, "extend")), sorted(ids))
+
+
 class Fencing(Roles):
     """node-1 is stopped inside of a driver's call, before its effect; node-2 takes over."""
 

@@ -375,6 +375,9 @@ struct world *world_new(const struct world_settings *wanted) {
         .per_project_messages = 1000,
         .node = WORLD_NODE,
     };
+    world->taker = (struct operation_taker)OPERATION_TAKER_INIT;
+    if (settings.at_once || getenv("WORLD_AT_ONCE"))
+        world->settings.taker = &world->taker;
     world->db = fresh_db(&world->settings);
     world->policy = shared_policy();
     world->memory = memory_new("pool", settings.capacity_gb ? settings.capacity_gb : 1000000);

@@ -13,6 +13,7 @@
 #include "drivers/fault.h"
 #include "manager/runtime/manager.h"
 #include "operation/settings.h"
+#include "operation/taker.h"
 #include "rest/router.h"
 #include "rpc/relay.h"
 #include "rpc/rpc.h"
@@ -31,6 +32,7 @@ struct world_settings {
     uint64_t seed;
     int64_t quota_volumes, quota_gigabytes, per_volume_size_limit; /* 0: 1000, 100000, -1 */
     int64_t capacity_gb;                                           /* of the backend; 0: 1000000 */
+    bool at_once; /* its manager takes operations of its API's transactions (operation/taker.h) */
 };
 
 struct world_event {
@@ -66,6 +68,7 @@ struct world {
     int64_t wall_ahead_us; /* how far the wall's clock is ahead of it */
     uint64_t random;
     struct settings settings;
+    struct operation_taker taker;
     struct rpc *rpc;
     struct relay *relay;
     struct policy *policy;

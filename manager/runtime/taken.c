@@ -1,0 +1,277 @@
+#include "manager/runtime/taken.h"
+
+#include "common/assert.h"
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "manager/runtime/host.h"
+#include "manager/runtime/job.h"
+#include "operation/query.h"
+#include "operation/taker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WAITING_MOST 1024      /* of one backend; others get messages, which wait in the database */
+#define NO_PROGRESS  SECOND_US /* of the workers */
+#define RENEWED_EACH 3         /* times in a lease */
+
+struct taken {
+    struct db_sequel sequel;
+    struct manager_lane *lane;
+    TAILQ_ENTRY(taken) next;
+    bool waits; /* it is in the manager's list; its lock */
+    /* Steady, of its last lease.  The same lock; 0: it has been begun. */
+    int64_t asked_us;
+    const char *key, *project, *operation_id; /* these follow this struct */
+};
+
+static struct taken *taken_of(struct db_sequel *sequel) {
+    return (struct taken *)sequel; /* its first member */
+}
+
+/* Called with the manager's lock held. */
+static void taken_leave(struct taken *taken) {
+    struct manager *manager = taken->lane->host->manager;
+
+    if (!taken->waits)
+        return;
+    TAILQ_REMOVE(&manager->taken, taken, next);
+    taken->waits = false;
+}
+
+static void taken_end(struct taken *taken) {
+    struct manager *manager = taken->lane->host->manager;
+
+    pthread_mutex_lock(&manager->lock);
+    taken_leave(taken);
+    assert(taken->lane->taken > 0);
+    taken->lane->taken--;
+    pthread_cond_broadcast(&manager->changed);
+    pthread_mutex_unlock(&manager->lock);
+    free(taken);
+}
+
+/* ---- from the commit to a worker ---- */
+
+static int begin(void *arg, const struct rpc_message *message, struct error *err) {
+    struct taken *taken = arg;
+    struct manager_lane *lane = taken->lane;
+    struct manager *manager = lane->host->manager;
+    int64_t asked_us;
+    bool drains;
+    int result;
+
+    if (lane_enter(lane, err) < 0)
+        return -1;
+    pthread_mutex_lock(&manager->lock);
+    drains = manager->draining;
+    asked_us = taken->asked_us;
+    if (!drains) {
+        taken_leave(taken);
+        taken->asked_us = 0; /* another attempt is that of a message */
+    }
+    pthread_mutex_unlock(&manager->lock);
+    result = drains ? error_set(err, ERROR_UNAVAILABLE, "the manager is stopping")
+                    : job_run(lane, taken->operation_id, message->own, asked_us, err);
+    lane_leave(lane);
+    return result;
+}
+
+static void confirm(void *arg, bool done) {
+    (void)done;
+    taken_end(arg);
+}
+
+/* Where it is not handed over its lease ends with this process, or runs out. */
+static bool hand_over(struct taken *taken) {
+    struct manager *manager = taken->lane->host->manager;
+    struct rpc *rpc = manager->settings.rpc;
+    const struct rpc_message message = { .topic = taken->lane->topic,
+                                         .method = "",
+                                         .key = taken->key,
+                                         .project = taken->project,
+                                         .payload = "",
+                                         .own = true };
+    const struct rpc_receiver receiver = { begin, confirm, taken };
+    bool given = false;
+
+    pthread_mutex_lock(&manager->sending);
+    if (!manager_is_draining(manager)) {
+        pthread_mutex_lock(&manager->lock);
+        TAILQ_INSERT_TAIL(&manager->taken, taken, next);
+        taken->waits = true;
+        pthread_mutex_unlock(&manager->lock);
+        given = rpc->engine->hand_over(rpc, &message, &receiver, NULL) == 0;
+    }
+    pthread_mutex_unlock(&manager->sending);
+    return given;
+}
+
+static void behind_commit(struct db_sequel *sequel, bool committed) {
+    if (!committed || !hand_over(taken_of(sequel)))
+        taken_end(taken_of(sequel));
+}
+
+/* ---- the claim ---- */
+
+static struct manager_lane *lane_of(struct manager *manager, const char *host) {
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (strcmp(manager->hosts[i].host, host) == 0)
+            return &manager->hosts[i].lanes[LANE_SHORT];
+    return NULL;
+}
+
+static bool lane_accepts(struct manager_lane *lane, int64_t now_us) {
+    struct manager *manager = lane->host->manager;
+    bool accepts;
+
+    pthread_mutex_lock(&manager->lock);
+    accepts = lane->host->open && !manager->draining && lane->taken < WAITING_MOST &&
+              (lane->taken <= manager->settings.workers || now_us - lane->heard_at < NO_PROGRESS);
+    if (accepts)
+        lane->taken++;
+    pthread_mutex_unlock(&manager->lock);
+    return accepts;
+}
+
+static const char *text_put(char **place, const char *text) {
+    char *copy = *place;
+
+    *place = stpcpy(copy, text ? text : "") + 1;
+    return copy;
+}
+
+static const char *accept_operation(void *arg, struct work *work,
+                                    const struct operation *operation) {
+    struct manager *manager = arg;
+    const struct outbox_message message = operation_message(work->arena, operation, NULL);
+    const char *project = message.project ? message.project : "";
+    size_t size = strlen(message.key) + strlen(project) + strlen(operation->id) + 3;
+    int64_t asked_us = clock_steady_us(manager->settings.settings->clock);
+    struct manager_lane *lane = lane_of(manager, operation->host);
+    struct taken *taken;
+    char *texts;
+
+    assert(!operation->is_long);
+    if (!lane || !lane_accepts(lane, asked_us))
+        return NULL;
+    taken = heap_new(sizeof(*taken) + size);
+    texts = (char *)(taken + 1);
+    taken->sequel.run = behind_commit;
+    taken->lane = lane;
+    taken->asked_us = asked_us;
+    taken->key = text_put(&texts, message.key);
+    taken->project = text_put(&texts, project);
+    taken->operation_id = text_put(&texts, operation->id);
+    db_tx_continues(work->tx, &taken->sequel);
+    return manager->settings.owner;
+}
+
+/* ---- leases ---- */
+
+struct release {
+    const char *owner;
+    const char **ids;
+    unsigned count;
+};
+
+static int release_body(struct work *work, void *arg, struct error *err) {
+    const struct release *release = arg;
+
+    for (unsigned i = 0; i < release->count; i++)
+        if (operation_put_back(work, release->ids[i], release->owner, work->clock_us, err) < 0)
+            return -1;
+    return 0;
+}
+
+void taken_release(struct manager *manager) {
+    autoarena struct arena *arena = arena_new();
+    const struct work base = work_own(manager->settings.settings, arena);
+    struct release release = { .owner = manager->settings.owner };
+    const struct taken *taken;
+    struct error err;
+
+    pthread_mutex_lock(&manager->lock);
+    assert(manager->draining);
+    TAILQ_FOREACH(taken, &manager->taken, next) {
+        release.ids = query_grow(arena, release.ids, release.count, sizeof *release.ids);
+        release.ids[release.count++] = arena_text(arena, taken->operation_id);
+    }
+    pthread_mutex_unlock(&manager->lock);
+    if (release.count > 0 &&
+        work_transaction(manager->settings.db, &base, release_body, &release, &err) < 0)
+        log_warning(NULL, "operations not released, their leases run out", "count",
+                    LOG_INT(release.count), "reason", err.message, NULL);
+}
+
+unsigned taken_due(struct manager *manager, struct arena *arena, const char ***ret) {
+    int64_t lease_us = manager->settings.settings->operation_lease_s * SECOND_US;
+    int64_t now_us = clock_steady_us(manager->settings.settings->clock);
+    const char **ids = NULL;
+    const struct taken *taken;
+    unsigned count = 0;
+
+    pthread_mutex_lock(&manager->lock);
+    TAILQ_FOREACH(taken, &manager->taken, next) {
+        if (now_us - taken->asked_us < lease_us / RENEWED_EACH ||
+            now_us - taken->lane->heard_at >= lease_us)
+            continue;
+        ids = query_grow(arena, ids, count, sizeof *ids);
+        ids[count++] = arena_text(arena, taken->operation_id);
+    }
+    pthread_mutex_unlock(&manager->lock);
+    *ret = ids;
+    return count;
+}
+
+/* Meanwhile some have begun, and others have joined the end.  One that is not renewed keeps its
+ * last lease: it may be cancelled, and its worker closes it. */
+void taken_renewed(struct manager *manager, const char *const *ids, const bool *renewed,
+                   unsigned count, int64_t asked_us) {
+    struct taken *taken;
+    unsigned at = 0;
+
+    pthread_mutex_lock(&manager->lock);
+    TAILQ_FOREACH(taken, &manager->taken, next) {
+        unsigned i = at;
+
+        while (i < count && strcmp(ids[i], taken->operation_id) != 0)
+            i++;
+        if (i == count)
+            continue;
+        if (renewed[i])
+            taken->asked_us = asked_us;
+        at = i + 1;
+    }
+    pthread_mutex_unlock(&manager->lock);
+}
+
+/* ---- start and stop ---- */
+
+void taken_start(struct manager *manager) {
+    const struct rpc_engine *engine = manager->settings.rpc->engine;
+
+    if (!db_has_sequels(manager->settings.db))
+        return;
+    for (unsigned i = 0; i < manager->host_count; i++)
+        if (!engine->hand_over ||
+            engine->reaches(manager->settings.rpc, manager->hosts[i].lanes[LANE_SHORT].topic) !=
+                RPC_HERE)
+            return;
+    if (manager->settings.settings->taker)
+        operation_taker_set(manager->settings.settings->taker, accept_operation, manager);
+}
+
+void taken_stop(struct manager *manager) {
+    if (manager->settings.settings->taker)
+        operation_taker_set(manager->settings.settings->taker, NULL, NULL);
+}
+
+void taken_wait(struct manager *manager) {
+    pthread_mutex_lock(&manager->lock);
+    for (unsigned i = 0; i < manager->host_count; i++)
+        while (manager->hosts[i].lanes[LANE_SHORT].taken > 0)
+            pthread_cond_wait(&manager->changed, &manager->lock);
+    pthread_mutex_unlock(&manager->lock);
+}
