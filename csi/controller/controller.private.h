@@ -158,7 +158,7 @@ struct controller_list {
     void *arg;
 };
 
-/* Are there rows, and is each of them being deleted? */
+/* Are there rows, and is each of them being deleted?  True as well when they cannot be read. */
 bool controller_all_deleted(const struct client *api, struct arena *arena,
                             const struct controller_kind *kind, const char *query);
 /* The limit of entries of a response. */

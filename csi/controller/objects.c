@@ -108,11 +108,18 @@ static enum state state_of(const char *status) {
 bool controller_is_temporary(const struct error *err) {
     static const char *const texts[] = { " has ended.", " has changed meanwhile.",
                                          " must not be migrating to ", ": it is migrating." };
+    static const char it_is[] = ": it is ";
+    const char *found = strstr(err->message, it_is);
+    char status[32] = "";
 
     for (size_t i = 0; i < LENGTH(texts); i++)
         if (strstr(err->message, texts[i]))
             return true;
-    return false;
+    if (found) {
+        found += strlen(it_is);
+        snprintf(status, sizeof(status), "%.*s", (int)strcspn(found, "."), found);
+    }
+    return state_of(status) == PASSING;
 }
 
 #define OTHERWISE GRPC_CODES
@@ -171,14 +178,18 @@ int controller_refused_volume(const struct client *api, struct arena *arena, con
 int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
                           size_t count, enum grpc_code otherwise, struct error *err) {
     enum state state = STEADY;
-    struct error ignored;
+    struct error refusal = *err;
 
     for (size_t i = 0; i < count && state == STEADY; i++) {
         struct remote_volume volume;
+        int result = controller_read(api, arena, &volume_kind, ids[i], &volume, err);
 
-        if (controller_read(api, arena, &volume_kind, ids[i], &volume, &ignored) == 0)
+        if (result < 0)
+            return result;
+        if (result == 0)
             state = state_of(volume.status);
     }
+    *err = refusal;
     return refused(state, otherwise, err);
 }
 
@@ -193,13 +204,14 @@ static const char *status_for_refusal(const char *status) {
     return words_have(deletable, LENGTH(deletable), status) ? "available" : status;
 }
 
-/* 1 ends the list: a row that stays. */
+#define STAYS (GRPC_CODES + 1) /* of a row that ends the list */
+
 static int check_deleted(void *arg, const void *row, struct error *err) {
     bool *any = arg;
 
     (void)err;
     *any = true;
-    return strcmp(status_of(row), "deleting") != 0;
+    return strcmp(status_of(row), "deleting") == 0 ? 0 : STAYS;
 }
 
 bool controller_all_deleted(const struct client *api, struct arena *arena,
@@ -209,8 +221,9 @@ bool controller_all_deleted(const struct client *api, struct arena *arena,
         .kind = kind, .query = query, .keep = check_deleted, .arg = &any
     };
     struct error ignored;
+    int result = controller_collect(api, arena, &list, NULL, &ignored);
 
-    return controller_collect(api, arena, &list, NULL, &ignored) == 0 && any;
+    return result == 0 ? any : result != STAYS;
 }
 
 static int begin_delete(const struct grpc_call *call, const struct client *api,

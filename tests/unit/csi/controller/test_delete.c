@@ -73,9 +73,27 @@ START_TEST(a_refused_delete_is_reported) {
 
         shows(scene, &kinds[i], "available", 0);
         answers(scene, "DELETE", &kinds[i], 400);
+        script_server_add(scene->api, &(struct script_rule){ .method = "GET",
+                                                             .path = "/v3/snapshots/detail*",
+                                                             .status = 200,
+                                                             .body = "{\"snapshots\": []}" });
         expect_code(scene, &kinds[i], "9");
         scene_end(scene);
     }
+}
+END_TEST
+
+/* The reason may be a snapshot that is being deleted. */
+START_TEST(a_delete_that_is_refused_for_an_unknown_reason_is_repeated) {
+    struct scene *scene = scene_new(NULL);
+
+    shows(scene, &kinds[0], "available", 0);
+    answers(scene, "DELETE", &kinds[0], 400);
+    script_server_add(
+        scene->api,
+        &(struct script_rule){ .method = "GET", .path = "/v3/snapshots/detail*", .status = 503 });
+    expect_code(scene, &kinds[0], "10");
+    scene_end(scene);
 }
 END_TEST
 
@@ -215,6 +233,7 @@ START_TEST(a_cluster_is_named_by_letters_digits_and_marks) {
 END_TEST
 
 CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, a_refused_delete_is_reported,
+           a_delete_that_is_refused_for_an_unknown_reason_is_repeated,
            a_temporarily_refused_delete_is_repeated,
            a_volume_unknown_to_a_gateway_does_not_count_as_deleted,
            volumes_of_other_clients_are_not_deleted, volumes_of_another_cluster_are_not_deleted,

@@ -165,6 +165,10 @@ START_TEST(a_refused_delete_is_retried_only_when_its_status_is_the_reason) {
 
         shows(scene, cases[i].status, 0);
         refuses(scene, "DELETE", VOLUME, cases[i].refusal);
+        script_server_add(scene->api, &(struct script_rule){ .method = "GET",
+                                                             .path = "/v3/snapshots/detail*",
+                                                             .status = 200,
+                                                             .body = "{\"snapshots\": []}" });
         delete_volume(scene, cases[i].code);
         scene_end(scene);
     }
