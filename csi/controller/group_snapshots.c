@@ -60,7 +60,7 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
 
 static const char *const passing[] = { "creating", "deleting", "updating" };
 
-static const struct controller_kind kind = {
+const struct controller_kind group_snapshot_kind = {
     .label = "group snapshot",
     .row_size = sizeof(struct remote_group_snapshot),
     .passing = passing,
@@ -135,10 +135,12 @@ static int add_named(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* With its snapshots: those of the group's volumes, and those of `ids`, which must belong to it. */
+/* With its snapshots: those of the group's volumes and of `sources`, some of which may have left
+ * the group, and those of `ids`, which must belong to it. */
 static int show(const struct client *api, struct arena *arena,
-                const struct remote_group_snapshot *row, char *const *ids, size_t count,
-                Csi__V1__VolumeGroupSnapshot **ret, struct error *err) {
+                const struct remote_group_snapshot *row, char *const *sources, size_t source_count,
+                char *const *ids, size_t count, Csi__V1__VolumeGroupSnapshot **ret,
+                struct error *err) {
     Csi__V1__VolumeGroupSnapshot *shown =
         CSI_NEW(arena, Csi__V1__VolumeGroupSnapshot, csi__v1__volume_group_snapshot);
     struct remote_group group;
@@ -149,11 +151,16 @@ static int show(const struct client *api, struct arena *arena,
     shown->creation_time = controller_timestamp(arena, row->created_us);
     if (groups_read(api, arena, row->group_id, &group, err) < 0)
         return -1;
-    shown->snapshots = arena_alloc(arena, (json_array_size(group.volumes) + count + 1) *
-                                              sizeof(*shown->snapshots));
+    shown->snapshots =
+        arena_alloc(arena, (json_array_size(group.volumes) + source_count + count + 1) *
+                               sizeof(*shown->snapshots));
     for (size_t i = 0; i < json_array_size(group.volumes) && result == 0; i++)
         result = add_member(api, arena, row, json_string_value(json_array_get(group.volumes, i)),
                             shown, err);
+    for (size_t i = 0; i < source_count && result == 0; i++)
+        if (!group_has(group.volumes, sources[i]) &&
+            !words_have((const char *const *)sources, i, sources[i]))
+            result = add_member(api, arena, row, sources[i], shown, err);
     for (size_t i = 0; i < count && result == 0; i++)
         result = add_named(api, arena, row, ids[i], shown->ready_to_use, shown, err);
     *ret = shown;
@@ -204,8 +211,7 @@ static int find_group(const struct grpc_call *call, const struct client *api, ch
 static int make(const struct grpc_call *call, const struct client *api,
                 const struct remote_group *group,
                 const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
-                struct remote_group_snapshot *ret, struct error *err) {
-    bool is_mine = false;
+                struct remote_group_snapshot *ret, bool *ret_is_mine, struct error *err) {
     const char *id;
     int result;
 
@@ -213,11 +219,12 @@ static int make(const struct grpc_call *call, const struct client *api,
                                &id, err) < 0)
         return controller_refused_of(api, call->arena, request->source_volume_ids,
                                      request->n_source_volume_ids, GRPC_FAILED_PRECONDITION, err);
-    result = controller_find_made(api, call->arena, &kind, controller_mark(call, request->name), id,
-                                  ret, &is_mine, err);
-    return result != 0 || is_mine
+    result = controller_find_made(api, call->arena, &group_snapshot_kind,
+                                  controller_mark(call, request->name), id, ret, ret_is_mine, err);
+    return result != 0 || *ret_is_mine
                ? result
-               : controller_outcome_unknown(controller_delete(call, api, &kind, id, err), err);
+               : controller_outcome_unknown(
+                     controller_delete(call, api, &group_snapshot_kind, id, err), err);
 }
 
 /* Does it have exactly these volumes? */
@@ -237,13 +244,14 @@ static int check_same(const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_group_snapshot *row, struct error *err) {
-    int result = controller_wait_idle(call, api, &kind, row, err);
+    int result = controller_wait_idle(call, api, &group_snapshot_kind, row, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group snapshot has just been deleted.");
     if (result != 0 || strncmp(row->status, "error", strlen("error")) != 0)
         return controller_outcome_unknown(result, err);
-    result = controller_outcome_unknown(controller_delete(call, api, &kind, row->id, err), err);
+    result = controller_outcome_unknown(
+        controller_delete(call, api, &group_snapshot_kind, row->id, err), err);
     return result != 0 ? result
                        : grpc_refuse(err, GRPC_INTERNAL, "The group snapshot could not be taken.");
 }
@@ -254,19 +262,20 @@ static int create(struct grpc_call *call, const void *message, void *response, s
     struct client api = csi_api(call);
     struct remote_group_snapshot row;
     struct remote_group group;
+    bool is_mine = false;
     int result = controller_require(request->name, "name", err);
 
     if (result == 0 && request->n_source_volume_ids == 0)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "source_volume_ids is missing.");
     if (result != 0)
         return result;
-    result =
-        controller_find(&api, call->arena, &kind, controller_mark(call, request->name), &row, err);
+    result = controller_find(&api, call->arena, &group_snapshot_kind,
+                             controller_mark(call, request->name), &row, err);
     if (result == 0) {
         result = find_group(call, &api, request->source_volume_ids, request->n_source_volume_ids,
                             &group, err);
         if (result == 0)
-            result = make(call, &api, &group, request, &row, err);
+            result = make(call, &api, &group, request, &row, &is_mine, err);
     } else if (result == FOUND) {
         result = 0;
     }
@@ -274,8 +283,19 @@ static int create(struct grpc_call *call, const void *message, void *response, s
         result = ready(call, &api, &row, err);
     if (result == 0)
         result = controller_outcome_unknown(
-            show(&api, call->arena, &row, NULL, 0, &answer->group_snapshot, err), err);
-    return result != 0 ? result : check_same(request, answer->group_snapshot, err);
+            show(&api, call->arena, &row, request->source_volume_ids, request->n_source_volume_ids,
+                 NULL, 0, &answer->group_snapshot, err),
+            err);
+    if (result == 0)
+        result = check_same(request, answer->group_snapshot, err);
+    if (result != GRPC_ALREADY_EXISTS || !is_mine)
+        return result;
+    /* The group has changed between the check and the request. */
+    result = controller_outcome_unknown(
+        controller_delete(call, &api, &group_snapshot_kind, row.id, err), err);
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_ABORTED,
+                                     "The volumes of group %s have changed meanwhile.", group.id);
 }
 
 /* ---- show and delete ---- */
@@ -288,9 +308,10 @@ static int get(struct grpc_call *call, const void *message, void *response, stru
     int result = controller_require(request->group_snapshot_id, "group_snapshot_id", err);
 
     if (result == 0)
-        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
+        result = controller_read(&api, call->arena, &group_snapshot_kind,
+                                 request->group_snapshot_id, &row, err);
     return result != 0 ? result
-                       : show(&api, call->arena, &row, request->snapshot_ids,
+                       : show(&api, call->arena, &row, NULL, 0, request->snapshot_ids,
                               request->n_snapshot_ids, &answer->group_snapshot, err);
 }
 
@@ -303,13 +324,14 @@ static int delete (struct grpc_call *call, const void *message, void *response, 
 
     (void)response;
     if (result == 0)
-        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
+        result = controller_read(&api, call->arena, &group_snapshot_kind,
+                                 request->group_snapshot_id, &row, err);
     if (result == GRPC_NOT_FOUND)
         return 0;
     if (result == 0 && strcmp(row.status, "deleting") != 0)
-        result = show(&api, call->arena, &row, request->snapshot_ids, request->n_snapshot_ids,
-                      &shown, err);
-    return result != 0 ? result : controller_delete(call, &api, &kind, row.id, err);
+        result = show(&api, call->arena, &row, NULL, 0, request->snapshot_ids,
+                      request->n_snapshot_ids, &shown, err);
+    return result != 0 ? result : controller_delete(call, &api, &group_snapshot_kind, row.id, err);
 }
 
 const struct grpc_method csi_group_controller_methods[] = {

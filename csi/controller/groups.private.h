@@ -12,6 +12,7 @@
 
 /* It is deleted with its volumes. */
 extern const struct controller_kind group_kind;
+extern const struct controller_kind group_snapshot_kind;
 
 /* The description of this driver's groups. */
 const char *group_description(const struct grpc_call *call);

@@ -394,6 +394,65 @@ START_TEST(the_snapshot_of_a_removed_member_is_shown_when_given) {
 }
 END_TEST
 
+#define GROUP_SNAPSHOT                                                                        \
+    "{\"id\": \"" ID "\", \"status\": \"available\", \"group_id\": \"" GROUP "\", \"name\": " \
+    "\"n\", \"description\": \"made by CSI\"}"
+#define MEMBER_SNAPSHOT(id_, volume_)                                                         \
+    "{\"id\": \"" id_ "\", \"status\": \"available\", \"size\": 1, \"volume_id\": \"" volume_ \
+    "\", \"group_snapshot_id\": \"" ID "\"}"
+#define GROUP_WITH(volumes_) \
+    THE("group", "{\"id\": \"" GROUP "\", \"status\": \"available\", \"volumes\": [" volumes_ "]}")
+
+/* Of the volume LEFT. */
+static void create_group_snapshot(struct scene *scene, const char *code) {
+    Csi__V1__CreateVolumeGroupSnapshotRequest request =
+        CSI__V1__CREATE_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
+    char *source = (char[]){ LEFT };
+
+    request.name = (char[]){ "n" };
+    request.n_source_volume_ids = 1;
+    request.source_volume_ids = &source;
+    answer(scene, "GET", "/v3/snapshots/detail?volume_id=" LEFT "*", 200,
+           ONE("snapshots", MEMBER_SNAPSHOT(LEFT, LEFT)));
+    answer(scene, "GET", "/v3/snapshots/detail?volume_id=" ID "*", 200,
+           ONE("snapshots", MEMBER_SNAPSHOT(ID, ID)));
+    expect(scene, "/csi.v1.GroupController/CreateVolumeGroupSnapshot", &request, code);
+}
+
+START_TEST(a_group_snapshot_is_found_again_after_its_volumes_have_left) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", "/v3/group_snapshots/detail*", 200,
+           ONE("group_snapshots", GROUP_SNAPSHOT));
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, GROUP_WITH(""));
+    create_group_snapshot(scene, "0");
+    scene_end(scene);
+}
+END_TEST
+
+/* A volume joins its group between the check and the snapshot. */
+START_TEST(a_group_snapshot_with_another_volume_is_deleted) {
+    struct scene *scene = scene_new(NULL);
+
+    answer_once(scene, "GET", "/v3/group_snapshots/detail*", 200, NONE("group_snapshots"));
+    answer(scene, "GET", "/v3/group_snapshots/detail*", 200,
+           ONE("group_snapshots", GROUP_SNAPSHOT));
+    answer(scene, "GET", "/v3/volumes/" LEFT, 200,
+           THE("volume", "{\"id\": \"" LEFT "\", \"status\": \"available\", \"size\": 1, "
+                         "\"group_id\": \"" GROUP "\"}"));
+    answer_once(scene, "GET", "/v3/groups/" GROUP "*", 200, GROUP_WITH("\"" LEFT "\""));
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, GROUP_WITH("\"" LEFT "\", \"" ID "\""));
+    answer(scene, "POST", "/v3/group_snapshots", 202, THE("group_snapshot", GROUP_SNAPSHOT));
+    answer_once(scene, "GET", "/v3/group_snapshots/" ID, 200,
+                THE("group_snapshot", GROUP_SNAPSHOT));
+    answer(scene, "GET", "/v3/group_snapshots/" ID, 404, NULL);
+    answer(scene, "DELETE", "/v3/group_snapshots/" ID, 202, NULL);
+    create_group_snapshot(scene, "10");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 1);
+    scene_end(scene);
+}
+END_TEST
+
 /* ---- probes ---- */
 
 /* The one thread waits for the API, as long as it does for each of these calls. */
@@ -428,4 +487,6 @@ CHECK_MAIN("csi controller", a_failed_search_is_not_final,
            a_row_deleted_between_two_pages_ends_the_list,
            leftovers_of_a_publish_do_not_block_a_delete,
            a_removed_member_does_not_block_a_group_snapshot,
-           the_snapshot_of_a_removed_member_is_shown_when_given, a_probe_waits_for_no_call)
+           the_snapshot_of_a_removed_member_is_shown_when_given,
+           a_group_snapshot_is_found_again_after_its_volumes_have_left,
+           a_group_snapshot_with_another_volume_is_deleted, a_probe_waits_for_no_call)
