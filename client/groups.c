@@ -88,7 +88,7 @@ int groups_create(const struct client *api, struct arena *arena,
 }
 
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
-                  const char *add, const char *remove, struct error *err) {
+                  const char *description, const char *add, const char *remove, struct error *err) {
     struct client_call call = {
         .method = "PUT", .path = "/groups", .id = group_id, .done = { 202 }
     };
@@ -96,6 +96,8 @@ int groups_change(const struct client *api, struct arena *arena, const char *gro
     struct json_out out;
 
     json_out_begin(&out, arena, "group");
+    if (description)
+        out_put_text(&out, "description", description);
     if (*add)
         out_put_text(&out, "add_volumes", add);
     if (*remove)

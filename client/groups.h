@@ -28,9 +28,10 @@ int groups_list(const struct client *api, struct arena *arena, const char *query
 /* *ret_id is its id. */
 int groups_create(const struct client *api, struct arena *arena,
                   const struct remote_group_new *wanted, const char **ret_id, struct error *err);
-/* Lists of ids joined with commas; each may be empty.  All or nothing is changed. */
+/* A new description (NULL: as it is), and lists of ids joined with commas, each of which may be
+ * empty.  All or nothing is changed. */
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
-                  const char *add, const char *remove, struct error *err);
+                  const char *description, const char *add, const char *remove, struct error *err);
 int groups_delete(const struct client *api, struct arena *arena, const char *group_id,
                   bool with_volumes, struct error *err);
 

@@ -30,6 +30,7 @@ libscoria_a_SOURCES += \
 	csi/controller/controller.c csi/controller/controller.private.h \
 	csi/controller/create.c \
 	csi/controller/expand.c \
+	csi/controller/group_change.c \
 	csi/controller/group_create.c \
 	csi/controller/group_snapshots.c \
 	csi/controller/groups.private.h \
@@ -91,7 +92,8 @@ csi/proto.h: $(csi_headers)
 $(libscoria_a_OBJECTS): | csi/proto.h
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
+slow_tests += tests/unit/csi/controller/test_group_walk \
+	tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
 	tests/unit/csi/node/test_filesystem \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \

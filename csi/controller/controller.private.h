@@ -116,7 +116,8 @@ struct controller_kind {
                         struct error *err);
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
                    struct error *err);
-    /* Has it parts that may be the reason of a refusal, and are being deleted?  NULL: has none. */
+    /* Has it parts that may be the reason of a refusal, and are being deleted or otherwise in a
+     * transient state?  NULL: has none. */
     bool (*has_ending_parts)(const struct client *api, struct arena *arena, const void *row);
 };
 
@@ -193,7 +194,9 @@ int64_t controller_volume_limit(const struct grpc_call *call);
 /* May the node have this volume in addition to its others?  GRPC_RESOURCE_EXHAUSTED. */
 int controller_check_volume_limit(const struct grpc_call *call, const struct client *api,
                                   const char *node_id, const char *volume_id, struct error *err);
-/* Deletes incomplete attachments of interrupted calls: their node is unknown. */
+/* May it have incomplete attachments? */
+bool controller_is_being_attached(const struct remote_volume *volume);
+/* Deletes those of interrupted calls: their node is unknown. */
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err);
 

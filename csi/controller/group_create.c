@@ -107,10 +107,13 @@ static int read_request(const struct grpc_call *call, const struct client *api,
                         const Volumegroup__CreateVolumeGroupRequest *request, struct requested *ret,
                         struct error *err) {
     struct arena *arena = call->arena;
-    struct requested requested = { .request = request,
-                                   .mark = controller_mark(call, request->name),
-                                   .group = { .name = request->name,
-                                              .description = group_description(call) } };
+    struct requested requested = {
+        .request = request,
+        .mark = controller_mark(call, request->name),
+        .group = { .name = request->name,
+                   .description = request->n_volume_ids > 0 ? group_description_of_unreported(call)
+                                                            : group_description(call) }
+    };
     struct remote_volume *members = NULL;
     int result = controller_require(request->name, "name", err);
 
@@ -137,10 +140,20 @@ static int read_request(const struct grpc_call *call, const struct client *api,
 
 /* ---- groups with the name ---- */
 
-/* It has no volumes. */
 static int take_back(const struct client *api, struct arena *arena, const char *id,
                      struct error *err) {
-    return groups_delete(api, arena, id, false, err) == 0 || err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    return controller_outcome_unknown(group_remove_empty(api, arena, id, err), err);
+}
+
+/* The repeated call makes another one. */
+static int drop(const struct client *api, struct arena *arena, const struct remote_group *group,
+                struct error *err) {
+    int result = take_back(api, arena, group->id, err);
+
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_ABORTED,
+                                     "Volume group %s of this name was incomplete and is deleted.",
+                                     group->id);
 }
 
 static int make(const struct client *api, struct arena *arena, struct requested *requested,
@@ -158,9 +171,7 @@ static int make(const struct client *api, struct arena *arena, struct requested 
                    : -1;
     result =
         controller_find_made(api, arena, &group_kind, requested->mark, mine, ret, ret_is_mine, err);
-    return result != 0 || *ret_is_mine
-               ? result
-               : controller_outcome_unknown(take_back(api, arena, mine, err), err);
+    return result != 0 || *ret_is_mine ? result : take_back(api, arena, mine, err);
 }
 
 static int differs(const struct remote_group *group, const char *what, struct error *err) {
@@ -230,69 +241,104 @@ static int check_same(const struct client *api, struct arena *arena,
     return result != 0 ? result : check_members(arena, requested, group, err);
 }
 
-static const char *missing(struct arena *arena, const struct requested *requested,
-                           const struct remote_group *group) {
-    return group_missing(arena, group, requested->request->volume_ids,
-                         requested->request->n_volume_ids);
-}
+/* Checks a group of the name that may be another call's: an unreported one of other parameters, or
+ * for a request without volumes, is replaced. */
+static int ready(const struct grpc_call *call, const struct client *api,
+                 const struct requested *requested, struct remote_group *group, bool is_mine,
+                 struct error *err) {
+    int result = controller_wait_idle(call, api, &group_kind, group, err);
 
-/* Only an empty group is filled.  A concurrent call may do the same; the created group is
- * unreported, so it can be deleted. */
-static int fill(const struct client *api, struct arena *arena, const struct requested *requested,
-                const struct remote_group *group, bool is_mine, struct error *err) {
-    const char *add = missing(arena, requested, group);
-    int result = group_change(api, arena, group->id, add, "", GRPC_FAILED_PRECONDITION, err);
-    struct remote_group now;
-    struct error other;
-
-    if (result != GRPC_FAILED_PRECONDITION)
-        return controller_outcome_unknown(result, err);
-    if (controller_read(api, arena, &group_kind, group->id, &now, &other) == 0 &&
-        !*missing(arena, requested, &now))
-        return 0;
-    return is_mine && take_back(api, arena, group->id, &other) < 0
-               ? grpc_refuse(err, GRPC_UNAVAILABLE, "%s", error_client_text(&other))
-               : result;
-}
-
-int group_create_call(struct grpc_call *call, const void *message, void *response,
-                      struct error *err) {
-    Volumegroup__CreateVolumeGroupResponse *answer = response;
-    struct client api = csi_api(call);
-    struct remote_group group;
-    struct requested requested;
-    bool is_mine = false;
-    int result = read_request(call, &api, message, &requested, err);
-
-    if (result != 0)
-        return result;
-    result = controller_find(&api, call->arena, &group_kind, requested.mark, &group, err);
-    if (result == 0)
-        result = make(&api, call->arena, &requested, &group, &is_mine, err);
-    if ((result == 0 && !is_mine) || result == FOUND)
-        result = check_same(&api, call->arena, &requested, &group, err);
-    if (result != 0)
-        return result;
-    result = controller_wait_idle(call, &api, &group_kind, &group, err);
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group of this name has just been deleted.");
     if (result != 0)
         return controller_outcome_unknown(result, err);
-    if (strcmp(group.status, "error") == 0) {
-        result = controller_outcome_unknown(take_back(&api, call->arena, group.id, err), err);
+    if (strcmp(group->status, "error") == 0 && json_array_size(group->volumes) == 0) {
+        if (!is_mine)
+            return drop(api, call->arena, group, err);
+        result = take_back(api, call->arena, group->id, err);
         return result != 0 ? result
                            : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
                                          "No backend supports the group's types.");
     }
-    result = fill(&api, call->arena, &requested, &group, is_mine, err);
+    if (strcmp(group->status, "available") != 0)
+        return grpc_refuse(err, GRPC_ABORTED,
+                           "Volume group %s of this name is %s: it can only be deleted.", group->id,
+                           group->status);
+    if (is_mine)
+        return 0;
+    if (group_is_unreported(group) && requested->request->n_volume_ids == 0)
+        return drop(api, call->arena, group, err);
+    result = check_same(api, call->arena, requested, group, err);
+    return result == GRPC_ALREADY_EXISTS && group_is_unreported(group)
+               ? drop(api, call->arena, group, err)
+               : result;
+}
+
+/* Only an empty group is filled.  The types of one that is another call's may be those of other
+ * volumes. */
+static int fill(const struct grpc_call *call, const struct client *api,
+                const struct requested *requested, const struct remote_group *group, bool is_mine,
+                struct error *err) {
+    int result =
+        group_change(call, api, group, requested->request->volume_ids,
+                     requested->request->n_volume_ids, false, GRPC_FAILED_PRECONDITION, err);
+
+    if (result != GRPC_FAILED_PRECONDITION && result != GRPC_INTERNAL)
+        return controller_outcome_unknown(result, err);
+    return !is_mine && group_is_unreported(group) ? drop(api, call->arena, group, err) : result;
+}
+
+static int create_group(const struct grpc_call *call, const struct client *api,
+                        const Volumegroup__CreateVolumeGroupRequest *request,
+                        Volumegroup__VolumeGroup **ret, struct error *err) {
+    struct arena *arena = call->arena;
+    struct remote_group group;
+    struct requested requested;
+    bool is_mine = false;
+    int result = read_request(call, api, request, &requested, err);
+
+    if (result != 0)
+        return result;
+    result = controller_find(api, arena, &group_kind, requested.mark, &group, err);
     if (result == 0)
-        result = controller_outcome_unknown(group_again(call, &api, &group, err), err);
+        result = make(api, arena, &requested, &group, &is_mine, err);
+    else if (result == FOUND)
+        result = 0;
     if (result == 0)
+        result = ready(call, api, &requested, &group, is_mine, err);
+    if (result == 0)
+        result = fill(call, api, &requested, &group, is_mine, err);
+    if (result == 0)
+        result = controller_outcome_unknown(group_again(call, api, &group, err), err);
+    /* A concurrent call may have filled it, or emptied it. */
+    if (result == 0)
+        result = check_members(arena, &requested, &group, err);
+    if (result == 0 && request->n_volume_ids > 0)
         result =
-            check_members(call->arena, &requested, &group, err); /* a concurrent call may fill it,
-                                                                    * too */
-    return result != 0
-               ? result
-               : controller_outcome_unknown(
-                     group_show(&api, call->arena, &group, &answer->volume_group, err), err);
+            group_check_members(arena, &group, request->volume_ids, request->n_volume_ids, err);
+    return result != 0 ? result
+                       : controller_outcome_unknown(group_show(api, arena, &group, ret, err), err);
+}
+
+/* After a final refusal no call may follow: the unreported group of the name is deleted. */
+int group_create_call(struct grpc_call *call, const void *message, void *response,
+                      struct error *err) {
+    const Volumegroup__CreateVolumeGroupRequest *request = message;
+    Volumegroup__CreateVolumeGroupResponse *answer = response;
+    struct client api = csi_api(call);
+    int result = create_group(call, &api, request, &answer->volume_group, err), found;
+    enum grpc_code code = result == 0 ? GRPC_OK : grpc_code_of(result, err);
+    struct error refusal = *err;
+    struct remote_group group;
+
+    if (code == GRPC_OK || code == GRPC_ABORTED || code == GRPC_UNAVAILABLE || !*request->name)
+        return result;
+    found = controller_find(&api, call->arena, &group_kind, controller_mark(call, request->name),
+                            &group, err);
+    if (found == FOUND)
+        found = group_is_unreported(&group) ? take_back(&api, call->arena, group.id, err) : 0;
+    if (found != 0)
+        return found;
+    *err = refusal;
+    return result;
 }

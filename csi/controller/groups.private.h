@@ -6,16 +6,21 @@
 #include "client/groups.h"
 #include "csi/controller/controller.private.h"
 
-#define OURS \
-    "made by CSI" /* description of the driver's groups, with " for CLUSTER" if that is
-                   * configured */
-
 /* It is deleted with its volumes. */
 extern const struct controller_kind group_kind;
 extern const struct controller_kind group_snapshot_kind;
 
-/* The description of this driver's groups. */
+/* ---- descriptions ---- */
+
+/* That of this driver's groups and group snapshots. */
 const char *group_description(const struct grpc_call *call);
+/* That of a group until its first volumes join: no response has reported it before. */
+const char *group_description_of_unreported(const struct grpc_call *call);
+/* Has it one of both, of a driver for any cluster?  The second one? */
+bool group_is_of_driver(const struct remote_group *group);
+bool group_is_described_as_unreported(const struct remote_group *group);
+/* The same without volumes: any call may delete it. */
+bool group_is_unreported(const struct remote_group *group);
 /* A query for the name in a mark, and the check whether a row has the mark. */
 const char *group_query(struct arena *arena, const char *mark);
 bool group_is_named(const char *have, const char *description, const char *mark);
@@ -40,8 +45,20 @@ const char *group_surplus(struct arena *arena, const struct remote_group *group,
 /* Reads the volumes; each id is replaced by its canonical form. */
 int group_read_members(const struct client *api, struct arena *arena, char **ids, size_t count,
                        struct remote_volume **ret, struct error *err);
-/* One atomic change.  `code`: for a refusal because they do not fit. */
-int group_change(const struct client *api, struct arena *arena, const char *id, const char *add,
-                 const char *removed, enum grpc_code code, struct error *err);
+/*
+ * One atomic change: the volumes are added, with `removes` all others are removed, and an
+ * unreported group is so no more.  `code`: for a refusal because they do not fit; GRPC_ABORTED
+ * while a volume is in a transient state or when the group has changed meanwhile, GRPC_INTERNAL for
+ * one that has failed.
+ */
+int group_change(const struct grpc_call *call, const struct client *api,
+                 const struct remote_group *group, char *const *ids, size_t count, bool removes,
+                 enum grpc_code code, struct error *err);
+/* GRPC_ABORTED: after a change it has other volumes than these. */
+int group_check_members(struct arena *arena, const struct remote_group *group, char *const *ids,
+                        size_t count, struct error *err);
+/* Deletes a group without volumes, and no other one. */
+int group_remove_empty(const struct client *api, struct arena *arena, const char *id,
+                       struct error *err);
 
-grpc_handler group_create_call;
+grpc_handler group_create_call, group_modify_call;

@@ -3,7 +3,9 @@
  *
  * A group has no metadata: its name is the orchestrator's, and its description identifies the
  * driver; one group has both, as with volumes (controller.private.h).  Creation and adding members
- * are two steps of the API: a repeated call fills a group that was created without its members.
+ * are two steps of the API.  Between them the description is another one, which the second step
+ * replaces: a repeated call fills such a group, and one that is not filled was never reported, so
+ * that any call may delete it.
  */
 #include "csi/controller/groups.private.h"
 
@@ -61,85 +63,25 @@ int group_again(const struct grpc_call *call, const struct client *api, struct r
     return result != 0 ? result : controller_wait_idle(call, api, &group_kind, group, err);
 }
 
-/* ---- members ---- */
-
-static bool has_text(char *const *texts, size_t count, const char *text) {
-    return words_have((const char *const *)texts, count, text);
-}
-
-bool group_has(const json_t *ids, const char *id) {
-    for (size_t i = 0; i < json_array_size(ids); i++) {
-        const char *one = json_string_value(json_array_get(ids, i));
-
-        if (one && strcmp(one, id) == 0)
-            return true;
-    }
-    return false;
-}
-
-static const char *with_comma(struct arena *arena, const char *list, const char *id) {
-    return arena_join(arena, list, *list ? "," : "", id, NULL);
-}
-
-const char *group_missing(struct arena *arena, const struct remote_group *group, char *const *ids,
-                          size_t count) {
-    const char *list = "";
-
-    for (size_t i = 0; i < count; i++)
-        if (!group_has(group->volumes, ids[i]) && !has_text(ids, i, ids[i]))
-            list = with_comma(arena, list, ids[i]);
-    return list;
-}
-
-const char *group_surplus(struct arena *arena, const struct remote_group *group, char *const *ids,
-                          size_t count) {
-    const char *list = "";
-
-    for (size_t i = 0; i < json_array_size(group->volumes); i++) {
-        const char *member = json_string_value(json_array_get(group->volumes, i));
-
-        if (member && !has_text(ids, count, member))
-            list = with_comma(arena, list, member);
-    }
-    return list;
-}
-
-int group_read_members(const struct client *api, struct arena *arena, char **ids, size_t count,
-                       struct remote_volume **ret, struct error *err) {
-    struct remote_volume *volumes = arena_alloc(arena, (count + 1) * sizeof(*volumes));
-
-    for (size_t i = 0; i < count; i++) {
-        int result = controller_require(ids[i], "A volume id", err);
-
-        if (result == 0)
-            result = controller_read(api, arena, &volume_kind, ids[i], &volumes[i], err);
-        if (result != 0)
-            return result;
-        ids[i] = arena_text(arena, volumes[i].id);
-    }
-    *ret = volumes;
-    return 0;
-}
-
-int group_change(const struct client *api, struct arena *arena, const char *id, const char *add,
-                 const char *removed, enum grpc_code code, struct error *err) {
-    if ((!*add && !*removed) || groups_change(api, arena, id, add, removed, err) == 0)
-        return 0;
-    if (err->kind == ERROR_NOT_FOUND)
-        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume group %s.", id);
-    if (err->kind != ERROR_BAD_REQUEST)
-        return -1;
-    return grpc_refuse(err, code, "%s", err->message);
-}
-
 /* ---- the kind ---- */
 
-#define FOR " for "
+/* Descriptions; " for CLUSTER" follows if that is configured. */
+#define OURS       "made by CSI"
+#define UNREPORTED "being made by CSI"
+#define FOR        " for "
 
-const char *group_description(const struct grpc_call *call) {
+static const char *description(const struct grpc_call *call, const char *words) {
     const char *cluster = csi_driver_of(call)->cluster;
 
-    return *cluster ? arena_join(call->arena, OURS FOR, cluster, NULL) : OURS;
+    return *cluster ? arena_join(call->arena, words, FOR, cluster, NULL) : words;
+}
+
+const char *group_description(const struct grpc_call *call) {
+    return description(call, OURS);
+}
+
+const char *group_description_of_unreported(const struct grpc_call *call) {
+    return description(call, UNREPORTED);
 }
 
 const char *group_query(struct arena *arena, const char *mark) {
@@ -149,16 +91,35 @@ const char *group_query(struct arena *arena, const char *mark) {
     return arena_join(arena, "name=", http_encode(arena, name), NULL);
 }
 
-/* The cluster in a description; NULL: not a description of a driver. */
-static const char *cluster_in(const char *description) {
+/* The cluster in a description that starts with these words; NULL: it is another one. */
+static const char *cluster_behind(const char *description, const char *words) {
     const char *rest = description ? description : "";
 
-    if (strncmp(rest, OURS, strlen(OURS)) != 0)
+    if (strncmp(rest, words, strlen(words)) != 0)
         return NULL;
-    rest += strlen(OURS);
+    rest += strlen(words);
     if (!*rest)
         return rest;
     return strncmp(rest, FOR, strlen(FOR)) == 0 ? rest + strlen(FOR) : NULL;
+}
+
+/* NULL: not a description of a driver. */
+static const char *cluster_in(const char *description) {
+    const char *cluster = cluster_behind(description, OURS);
+
+    return cluster ? cluster : cluster_behind(description, UNREPORTED);
+}
+
+bool group_is_of_driver(const struct remote_group *group) {
+    return cluster_in(group->description) != NULL;
+}
+
+bool group_is_described_as_unreported(const struct remote_group *group) {
+    return cluster_behind(group->description, UNREPORTED) != NULL;
+}
+
+bool group_is_unreported(const struct remote_group *group) {
+    return group_is_described_as_unreported(group) && json_array_size(group->volumes) == 0;
 }
 
 bool group_is_named(const char *have, const char *description, const char *mark) {
@@ -198,38 +159,98 @@ static bool is_named(const void *row, const char *mark) {
     return group_is_named(group->name, group->description, mark);
 }
 
-struct owned {
+struct members_check {
     const struct grpc_call *call;
+    bool all_ready; /* each is in a lasting status, without leftovers of a publish */
 };
 
 static int check_member(void *arg, const void *row, struct error *err) {
+    struct members_check *check = arg;
     const struct remote_volume *volume = row;
+    int result = controller_check_owner(check->call, volume_kind.label, volume->id,
+                                        controller_mark_in(volume->metadata), err);
 
-    return controller_check_owner(((const struct owned *)arg)->call, volume_kind.label, volume->id,
-                                  controller_mark_in(volume->metadata), err);
+    if (result == 0 && volume->attachment_count > 0)
+        result = grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
+    check->all_ready &= !controller_is_being_attached(volume) &&
+                        !words_have(volume_kind.passing, volume_kind.passing_count, volume->status);
+    return result;
 }
 
-/* Its volumes are deleted with it. */
+static int make_ready(const struct grpc_call *call, const struct client *api, const char *id,
+                      struct error *err) {
+    struct remote_volume volume;
+    int result = controller_read(api, call->arena, &volume_kind, id, &volume, err);
+
+    if (result == 0)
+        result = controller_wait_idle(call, api, &volume_kind, &volume, err);
+    if (result == 0 && controller_is_being_attached(&volume))
+        result = controller_detach_begun(api, call->arena, id, err);
+    return result == GRPC_NOT_FOUND ? 0 : result;
+}
+
+static const char *of_group(struct arena *arena, const struct remote_group *group) {
+    return arena_join(arena, "group_id=", http_encode(arena, group->id), NULL);
+}
+
+/* Its volumes are deleted with it: operations on them end first, as deletes of a failed removal
+ * of the group. */
 static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err) {
     const struct remote_group *group = row;
-    struct owned owned = { call };
+    struct members_check check = { call, true };
     const struct controller_list members = {
         .kind = &volume_kind,
-        .query = arena_join(call->arena, "group_id=", http_encode(call->arena, group->id), NULL),
+        .query = of_group(call->arena, group),
         .keep = check_member,
-        .arg = &owned,
+        .arg = &check,
     };
     int result = group_check_owner(call, group_kind.label, group->id, group->description, err);
 
     if (result != 0 || json_array_size(group->volumes) == 0)
         return result;
-    return controller_collect(api, call->arena, &members, NULL, err);
+    result = controller_collect(api, call->arena, &members, NULL, err);
+    for (size_t i = 0; result == 0 && !check.all_ready && i < json_array_size(group->volumes); i++)
+        result = make_ready(call, api, json_string_value(json_array_get(group->volumes, i)), err);
+    return result;
+}
+
+struct ending_search {
+    const struct client *api;
+};
+
+/* 1 ends the list: the volume is a reason that ends by itself, or its snapshots are. */
+static int find_ending(void *arg, const void *row, struct error *err) {
+    const struct ending_search *search = arg;
+    const struct remote_volume *volume = row;
+    autoarena struct arena *arena = arena_new();
+
+    (void)err;
+    return words_have(volume_kind.passing, volume_kind.passing_count, volume->status) ||
+           volume_kind.has_ending_parts(search->api, arena, volume);
+}
+
+/* Its group snapshots, its volumes and their snapshots. */
+static bool has_ending_parts(const struct client *api, struct arena *arena, const void *row) {
+    const char *query = of_group(arena, row);
+    struct ending_search search = { api };
+    const struct controller_list members = {
+        .kind = &volume_kind, .query = query, .keep = find_ending, .arg = &search
+    };
+    struct error ignored;
+
+    return controller_all_deleted(api, arena, &group_snapshot_kind, query) ||
+           controller_collect(api, arena, &members, NULL, &ignored) != 0;
 }
 
 static int destroy(const struct client *api, struct arena *arena, const char *id,
                    struct error *err) {
     return groups_delete(api, arena, id, true, err);
+}
+
+int group_remove_empty(const struct client *api, struct arena *arena, const char *id,
+                       struct error *err) {
+    return groups_delete(api, arena, id, false, err) == 0 || err->kind == ERROR_NOT_FOUND ? 0 : -1;
 }
 
 static const char *const passing[] = { "creating", "deleting", "updating" };
@@ -245,43 +266,10 @@ const struct controller_kind group_kind = {
     .is_named = is_named,
     .check_delete = check_delete,
     .destroy = destroy,
+    .has_ending_parts = has_ending_parts,
 };
 
-/* ---- change, delete ---- */
-
-static int modify_group(struct grpc_call *call, const void *message, void *response,
-                        struct error *err) {
-    const Volumegroup__ModifyVolumeGroupMembershipRequest *request = message;
-    Volumegroup__ModifyVolumeGroupMembershipResponse *answer = response;
-    struct client api = csi_api(call);
-    struct arena *arena = call->arena;
-    struct remote_volume *members;
-    struct remote_group group;
-    int result = controller_require(request->volume_group_id, "volume_group_id", err);
-
-    if (result == 0 && request->n_parameters > 0)
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
-                             request->parameters[0]->key);
-    if (result == 0)
-        result = controller_read(&api, arena, &group_kind, request->volume_group_id, &group, err);
-    /* Without members a group snapshot of the other cluster would be empty, without an error. */
-    if (result == 0 && cluster_in(group.description))
-        result = group_check_owner(call, group_kind.label, group.id, group.description, err);
-    if (result == 0)
-        result = group_read_members(&api, arena, request->volume_ids, request->n_volume_ids,
-                                    &members, err);
-    if (result == 0)
-        result = controller_wait_idle(call, &api, &group_kind, &group, err);
-    if (result == 0)
-        result =
-            group_change(&api, arena, group.id,
-                         group_missing(arena, &group, request->volume_ids, request->n_volume_ids),
-                         group_surplus(arena, &group, request->volume_ids, request->n_volume_ids),
-                         GRPC_INVALID_ARGUMENT, err);
-    if (result == 0)
-        result = group_again(call, &api, &group, err);
-    return result != 0 ? result : group_show(&api, arena, &group, &answer->volume_group, err);
-}
+/* ---- delete ---- */
 
 static int delete_group(struct grpc_call *call, const void *message, void *response,
                         struct error *err) {
@@ -311,40 +299,63 @@ static int get_group(struct grpc_call *call, const void *message, void *response
 }
 
 struct groups_answer {
+    const struct grpc_call *call;
     const struct client *api;
-    struct arena *arena;
     Volumegroup__ListVolumeGroupsResponse *answer;
+    const char *
+        *unreported; /* ids of groups without volumes that calls of this cluster have left */
+    size_t unreported_count;
 };
 
 static int keep_group(void *arg, const void *row, struct error *err) {
-    const struct groups_answer *to = arg;
-    Volumegroup__ListVolumeGroupsResponse__Entry *entry =
-        CSI_NEW(to->arena, Volumegroup__ListVolumeGroupsResponse__Entry,
-                volumegroup__list_volume_groups_response__entry);
+    struct groups_answer *to = arg;
+    struct arena *arena = to->call->arena;
+    const struct remote_group *group = row;
+    Volumegroup__ListVolumeGroupsResponse__Entry *entry;
+    struct error foreign;
 
+    if (group_is_unreported(group) && group_check_owner(to->call, group_kind.label, group->id,
+                                                        group->description, &foreign) == 0) {
+        to->unreported[to->unreported_count++] = arena_text(arena, group->id);
+        return 0;
+    }
+    entry = CSI_NEW(arena, Volumegroup__ListVolumeGroupsResponse__Entry,
+                    volumegroup__list_volume_groups_response__entry);
     to->answer->entries[to->answer->n_entries++] = entry;
-    return group_show(to->api, to->arena, row, &entry->volume_group, err);
+    return group_show(to->api, arena, group, &entry->volume_group, err);
 }
 
+/* An unreported group is removed instead, unless the next page starts there.  A
+ * create that goes on is repeated. */
 static int list_groups(struct grpc_call *call, const void *message, void *response,
                        struct error *err) {
     const Volumegroup__ListVolumeGroupsRequest *request = message;
     Volumegroup__ListVolumeGroupsResponse *answer = response;
     struct client api = csi_api(call);
-    struct groups_answer to = { &api, call->arena, answer };
+    struct groups_answer to = { .call = call, .api = &api, .answer = answer };
     const struct controller_list list = { .kind = &group_kind,
                                           .max_entries = request->max_entries,
                                           .token = request->starting_token,
                                           .keep = keep_group,
                                           .arg = &to };
+    size_t most = controller_most(list.max_entries);
+    struct error ignored;
+    int result;
 
-    answer->entries =
-        arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
-    return controller_collect(&api, call->arena, &list, &answer->next_token, err);
+    answer->entries = arena_alloc(call->arena, most * sizeof(*answer->entries));
+    to.unreported = arena_alloc(call->arena, most * sizeof(*to.unreported));
+    result = controller_collect(&api, call->arena, &list, &answer->next_token, err);
+    for (size_t i = 0; i < to.unreported_count && result == 0; i++)
+        if (strcmp(to.unreported[i], answer->next_token) != 0)
+            group_remove_empty(&api, call->arena, to.unreported[i], &ignored);
+    return result;
 }
 
 const struct grpc_method csi_volume_group_methods[] = {
-    { "CreateVolumeGroup", group_create_call }, { "ModifyVolumeGroupMembership", modify_group },
-    { "DeleteVolumeGroup", delete_group },      { "ControllerGetVolumeGroup", get_group },
-    { "ListVolumeGroups", list_groups },        { 0 },
+    { "CreateVolumeGroup", group_create_call },
+    { "ModifyVolumeGroupMembership", group_modify_call },
+    { "DeleteVolumeGroup", delete_group },
+    { "ControllerGetVolumeGroup", get_group },
+    { "ListVolumeGroups", list_groups },
+    { 0 },
 };

@@ -223,9 +223,14 @@ static bool is_named(const void *row, const char *mark) {
     return controller_named(((const struct remote_volume *)row)->metadata, mark);
 }
 
+bool controller_is_being_attached(const struct remote_volume *volume) {
+    static const char *const begun[] = { "attaching", "detaching", "reserved" };
+
+    return words_have(begun, LENGTH(begun), volume->status);
+}
+
 static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err) {
-    static const char *const begun[] = { "attaching", "detaching", "reserved" };
     const struct remote_volume *volume = row;
     int owner = controller_check_owner(call, volume_kind.label, volume->id,
                                        controller_mark_in(volume->metadata), err);
@@ -238,7 +243,7 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
                            volume->id, volume->group_id);
     if (volume->attachment_count > 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
-    return words_have(begun, LENGTH(begun), volume->status)
+    return controller_is_being_attached(volume)
                ? controller_detach_begun(api, call->arena, volume->id, err)
                : 0;
 }

@@ -194,6 +194,10 @@ static void serve(struct script_server *server, int fd) {
         return;
     if (rule.before)
         rule.before(rule.arg);
+    if (rule.serve) {
+        rule.status = rule.serve(rule.arg, request, &rule.body);
+        rule.manner = rule.status == 0 ? SCRIPT_CLOSE : SCRIPT_WHOLE;
+    }
     if (rule.manner != SCRIPT_CLOSE)
         send_answer(fd, &rule);
     end_connection(fd);

@@ -16,6 +16,12 @@ enum script_manner {
     SCRIPT_SILENT, /* the request is read, nothing comes until the server stops */
 };
 
+struct script_request {
+    char *method, *path; /* with the query */
+    char *head;          /* the header lines */
+    char *body;
+};
+
 struct script_rule {
     const char *method; /* NULL: any */
     const char *path;   /* with the query; NULL: any. One '*' at its end stands for anything */
@@ -25,13 +31,10 @@ struct script_rule {
     enum script_manner manner;
     unsigned times;            /* 0: for ever */
     void (*before)(void *arg); /* called by the server's thread before it answers; NULL: none */
+    /* Called by it for the response: the status, 0 to close the connection instead, and the body,
+     * which is sent before the next call of this server; NULL: none. */
+    int (*serve)(void *arg, const struct script_request *request, const char **ret_body);
     void *arg;
-};
-
-struct script_request {
-    char *method, *path; /* with the query */
-    char *head;          /* the header lines */
-    char *body;
 };
 
 /* On a free port of the loopback. */

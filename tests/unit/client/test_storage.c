@@ -201,7 +201,7 @@ static int group_create(struct scene *scene) {
 }
 
 static int group_change(struct scene *scene) {
-    return groups_change(&scene->api, scene->arena, named, "a,b", "", &scene->err);
+    return groups_change(&scene->api, scene->arena, named, NULL, "a,b", "", &scene->err);
 }
 
 static int group_delete(struct scene *scene) {

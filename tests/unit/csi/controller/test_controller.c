@@ -234,9 +234,11 @@ START_TEST(a_second_caller_gets_the_same_object_or_none) {
 }
 END_TEST
 
-#define ROW_OF_GROUP                                                       \
+#define ROW_OF_GROUP(description_)                                         \
     "{\"id\": \"" GROUP "\", \"status\": \"available\", \"name\": \"n\", " \
-    "\"description\": \"made by CSI\", \"volumes\": []}"
+    "\"description\": \"" description_ "\", \"volumes\": []}"
+#define UNREPORTED ROW_OF_GROUP("being made by CSI")
+#define REPORTED   ROW_OF_GROUP("made by CSI")
 
 /* A group with one volume, of an API with one type. */
 static void create_group(struct scene *scene, const char *code) {
@@ -263,8 +265,8 @@ START_TEST(a_created_group_is_not_final_until_it_is_shown) {
         struct scene *scene = scene_new(NULL);
 
         answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
-        answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
-        answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
+        answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", UNREPORTED));
+        answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", UNREPORTED));
         answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" GROUP "\"}"));
         answer(scene, "PUT", "/v3/groups/" GROUP, rows[i].changed, NULL);
         answer(scene, "POST", "/v3/groups/" GROUP "/action", rows[i].removed, NULL);
@@ -281,8 +283,8 @@ START_TEST(a_group_of_another_call_is_not_deleted) {
     struct scene *scene = scene_new(NULL);
 
     answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
-    answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
-    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
+    answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", REPORTED));
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", REPORTED));
     answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
     answer(scene, "POST", "/v3/groups/" ID "/action", 202, NULL);
     answer(scene, "PUT", "/v3/groups/" GROUP, 400, NULL);
