@@ -33,6 +33,7 @@ libscoria_a_SOURCES += \
 	manager/jobs/revert.c \
 	manager/jobs/snapshot_delete.c \
 	manager/jobs/trim.c \
+	manager/jobs/unwanted.c \
 	manager/jobs/upload.c \
 	manager/jobs/upload_clone.c \
 	manager/jobs/upload_clone.h \

@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	model/manage_reference.c model/manage_reference.h \
 	model/notification.c model/notification.h \
 	model/operations.c model/operations.def model/operations.h \
+	model/unwanted_object.c model/unwanted_object.h \
 	model/attachment/attach.c model/attachment/attach.h \
 	model/attachment/attach_status.c model/attachment/attach_status.h \
 	model/attachment/attachment.c model/attachment/attachment.h \

@@ -188,10 +188,11 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
     operation.id = work_uuid(work);
     operation.kind = kind;
     if (!operation.target_id)
-        operation.target_id = operation.volume_id;
+        operation.target_id = operation.object_id ? operation.id : operation.volume_id;
+    if (!operation.object_id)
+        operation.object_id = operation.target_id;
     if (!operation.created_at)
         operation.created_at = work->clock_us;
-    operation.object_id = operation.target_id;
     operation.host = host_backend(work->arena, operation.host);
     operation.phase = PHASE_QUEUED;
     operation.owner = NULL;
@@ -203,8 +204,8 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
             "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
             "user_id, request_id, previous_status, new_size_gb, attempts, arguments, created_at, "
             "object_id, turn_of, owner, lease_until, updated_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $3, $15, $16, "
-            "$17, $18)",
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, "
+            "$18, $19)",
             DB_TEXT(operation.id), DB_TEXT(kind->name), DB_TEXT(operation.target_id),
             DB_TEXT(operation.volume_id), DB_TEXT(operation.host),
             DB_TEXT(phase_texts[operation.phase]), DB_TEXT(operation.project_id),
@@ -212,7 +213,7 @@ int operation_insert(struct work *work, const struct operation_kind *kind,
             DB_TEXT(operation.previous_status),
             operation.new_size_gb ? DB_INT(operation.new_size_gb) : DB_NULL,
             DB_INT(operation.attempts), DB_TEXT(operation.arguments), DB_INT(operation.created_at),
-            DB_TEXT(operation.turn_of), DB_TEXT(operation.owner),
+            DB_TEXT(operation.object_id), DB_TEXT(operation.turn_of), DB_TEXT(operation.owner),
             operation.owner ? DB_INT(operation.lease_until) : DB_NULL,
             operation.owner ? DB_INT(work->clock_us) : DB_NULL) < 0)
         return -1;

@@ -76,7 +76,7 @@ struct operation {
     const char *id;
     const struct operation_kind *kind; /* never NULL: an unknown kind has only a name */
     const char *target_id; /* unique among the operations; its own id once it is cancelled */
-    const char *object_id; /* its object: the target, also when it is cancelled */
+    const char *object_id; /* its object: the target, also when it is cancelled; or another one */
     const char *volume_id, *host;
     /* a volume or a snapshot with a queue: one at a time runs of its operations, the oldest first,
      * but those about another object, which only read it, side by side; NULL: none, or several */
@@ -112,11 +112,12 @@ bool operation_is_older(const struct operation *one, const struct operation *oth
 
 /*
  * Writes the record, phase queued, and the message to the managers of fields->host.  Read from
- * `fields`: volume_id, target_id (NULL: the volume), turn_of or turns, host, project_id,
- * previous_status, new_size_gb, arguments, created_at (0: now), at_once; user and request are the
- * context's.  With at_once, and no other operation in its queue or on its volume, it is claimed for
- * the manager of this process instead of the message, if that takes it (operation/taker.h).
- * A target that has an operation already is ERROR_CONFLICT.
+ * `fields`: volume_id, target_id (NULL: the volume, or with an object_id the operation itself),
+ * object_id (NULL: the target), turn_of or turns, host, project_id, previous_status, new_size_gb,
+ * arguments, created_at (0: now), at_once; user and request are the context's.  With at_once, and
+ * no other operation in its queue or on its volume, it is claimed for the manager of this process
+ * instead of the message, if that takes it (operation/taker.h).  A target that has an operation
+ * already is ERROR_CONFLICT.
  */
 int operation_insert(struct work *work, const struct operation_kind *kind,
                      const struct operation *fields, const char **ret_id, struct error *err);

@@ -224,14 +224,13 @@ static int try_lock(int fd, bool alone, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "locking the files of a volume");
 }
 
-/* A program that another thread starts has the descriptor, too, until it is executed.  A call
- * without busy() cleans up after a late worker, and is not repeated. */
-static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err) {
-    enum { TRIES = 5, LAST_TRIES = 200 };
+/* A program that another thread starts has the descriptor, too, until it is executed. */
+static int try_lock_briefly(int fd, bool alone, struct error *err) {
+    enum { TRIES = 5 };
     const struct timespec pause = { .tv_nsec = 10000000 };
     int taken = try_lock(fd, alone, err);
 
-    for (int i = 1; taken > 0 && i < (is_last ? LAST_TRIES : TRIES); i++) {
+    for (int i = 1; taken > 0 && i < TRIES; i++) {
         nanosleep(&pause, NULL);
         taken = try_lock(fd, alone, err);
     }
@@ -239,7 +238,7 @@ static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err)
 }
 
 int chain_lock_file(int fd, bool alone, const struct driver_fence *fence, struct error *err) {
-    int taken = try_lock_briefly(fd, alone, !fence || !fence->busy, err);
+    int taken = try_lock_briefly(fd, alone, err);
 
     return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
@@ -259,7 +258,7 @@ static int is_named(const struct directory *directory, const struct chain *chain
 
 /* 1: another call has it.  *ret_fd is -1 where there is nothing to lock. */
 static int lock_named(const struct directory *directory, const struct chain *chain, bool alone,
-                      bool is_last, int *ret_fd, struct error *err) {
+                      int *ret_fd, struct error *err) {
     enum { REPLACED_MOST = 10 };
 
     *ret_fd = -1;
@@ -270,7 +269,7 @@ static int lock_named(const struct directory *directory, const struct chain *cha
 
         if (fd < 0)
             return !chain->info && why.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &why);
-        taken = try_lock_briefly(fd, alone, is_last, err);
+        taken = try_lock_briefly(fd, alone, err);
         if (taken != 0)
             return taken;
         named = is_named(directory, chain, fd, err);
@@ -284,7 +283,7 @@ static int lock_named(const struct directory *directory, const struct chain *cha
 
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err) {
-    int taken = lock_named(directory, chain, alone, !fence || !fence->busy, ret_fd, err);
+    int taken = lock_named(directory, chain, alone, ret_fd, err);
 
     return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
@@ -293,7 +292,7 @@ int chain_lock_to_grow(const struct directory *directory, const struct chain *ch
                        const struct driver_fence *fence, int *ret_fd, struct error *err) {
     if (chain->info || directory->settings->overlays || chain_is_layered(chain))
         return chain_lock(directory, chain, true, fence, ret_fd, err);
-    return lock_named(directory, chain, true, false, ret_fd, err) < 0 ? -1 : 0;
+    return lock_named(directory, chain, true, ret_fd, err) < 0 ? -1 : 0;
 }
 
 /* ---- the files ---- */

@@ -83,12 +83,11 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
 /*
  * Calls about a volume and about its snapshots may run side by side on one chain: a call that
  * changes it locks it `alone`, a long reader shares the lock.  ERROR_BUSY: another call has it,
- * perhaps of a paused process; it is not waited for (driver_fence_busy()), or two seconds at most
- * without busy().  A volume without overlays is locked, too: QEMU's locks of a paused worker look
- * like those of a guest, and are met by holders of this lock alone.  The descriptor is the lock, -1
- * where there is nothing to lock: neither an info nor a file.  The locked file is the one that has
- * the name by then; a holder that replaces it locks the new one first.  The chain may have changed
- * since it was read.
+ * perhaps of a paused process; it is not waited for (driver_fence_busy()).  A volume without
+ * overlays is locked, too: QEMU's locks of a paused worker look like those of a guest, and are met
+ * by holders of this lock alone.  The descriptor is the lock, -1 where there is nothing to lock:
+ * neither an info nor a file.  The locked file is the one that has the name by then; a holder that
+ * replaces it locks the new one first.  The chain may have changed since it was read.
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);

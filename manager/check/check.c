@@ -129,7 +129,8 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         const struct operation *operation = &round->operations[i];
 
         if (operation->kind->object != &group_snapshot_objects &&
-            operation->kind != &kind_list_manageable && !volume_of(round, operation->volume_id))
+            operation->kind != &kind_list_manageable && operation->kind != &kind_remove_unwanted &&
+            !volume_of(round, operation->volume_id))
             round_found(round, "P5", "operation %s (%s) works for volume %s, which does not exist",
                         operation->id, operation->kind->name, operation->volume_id);
     }
@@ -216,14 +217,16 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
     struct backend_round *backend = arg;
 
     for (const struct stray *stray = backend->strays; stray; stray = stray->next) {
-        int64_t rows = 0;
+        int expected = db_query_any(work->tx, err,
+                                    "SELECT 1 FROM volumes WHERE COALESCE(name_id, id) = $1 OR "
+                                    "(id = $1 AND id IN (SELECT volume_id FROM operations))",
+                                    DB_TEXT(stray->name_id));
 
-        if (db_query_int(work->tx, &rows, err,
-                         "SELECT COUNT(*) FROM volumes WHERE COALESCE(name_id, id) = $1 OR "
-                         "(id = $1 AND id IN (SELECT volume_id FROM operations))",
-                         DB_TEXT(stray->name_id)) < 0)
+        if (expected == 0)
+            expected = round_is_being_removed(work, stray->name_id, err);
+        if (expected < 0)
             return -1;
-        if (rows == 0)
+        if (expected == 0)
             round_found(backend->round, "P3",
                         "backend %s has an object named %s, which is no volume's", backend->host,
                         stray->name_id);

@@ -31,6 +31,8 @@ void round_status_stays(struct round *round, const char *label, const char *id, 
 /* Reads them, for round_operation_at(). */
 int round_read_operations(struct round *round, struct work *work, struct error *err);
 const struct operation *round_operation_at(const struct round *round, const char *target_id);
+/* Does an open operation remove the object, which no row wants?  1, 0, or -1. */
+int round_is_being_removed(struct work *work, const char *name_id, struct error *err);
 
 /* Inconsistent rows: a query of ids that should not exist. */
 struct disagreement {

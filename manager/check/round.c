@@ -77,3 +77,9 @@ int round_read_operations(struct round *round, struct work *work, struct error *
               compare_targets);
     return round->operation_count < 0 ? -1 : 0;
 }
+
+int round_is_being_removed(struct work *work, const char *name_id, struct error *err) {
+    return db_query_any(work->tx, err,
+                        "SELECT 1 FROM operations WHERE object_id = $1 AND kind = $2",
+                        DB_TEXT(name_id), DB_TEXT(kind_remove_unwanted.name));
+}

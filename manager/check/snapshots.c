@@ -142,6 +142,8 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
         if (err->kind != ERROR_NOT_FOUND)
             return -1;
         found = operation_get(work, stray->name_id, &operation, err);
+        if (found == 0)
+            found = round_is_being_removed(work, stray->name_id, err);
         if (found < 0)
             return -1;
         if (found > 0)

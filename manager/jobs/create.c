@@ -16,12 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object being created: does its row still want it, and how is it removed? */
-struct making {
-    work_body *unwanted;
-    int (*take_away)(struct job *job, const struct driver_fence *fence, struct error *err);
-};
-
 /* The job's own fence does not hold any more.  In its place each effect is preceded by a query
  * whether the object is still unwanted. */
 struct clean_up {
@@ -34,31 +28,21 @@ static bool still_unwanted(const struct driver_fence *fence) {
     const struct clean_up *clean_up = (const struct clean_up *)fence;
     struct error err = { .kind = ERROR_NONE };
 
-    return job_read(clean_up->job, clean_up->unwanted, clean_up->job, &err) > 0;
+    return job_read(clean_up->job, clean_up->unwanted, clean_up->job, &err) == CLEAN_UP_UNWANTED;
 }
 
-static int take_away(struct job *job, const void *arg, struct error *err) {
-    const struct making *making = arg;
-    const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
-
-    return making->take_away(job, &fence.fence, err);
+static struct clean_up clean_up_of(struct job *job, work_body *unwanted) {
+    return (struct clean_up){ { .holds = still_unwanted }, job, unwanted };
 }
 
 /*
- * This create has another worker by now, or was cancelled.  If its object is unwanted, one created
- * by this late worker, complete or in part, would stay for ever.  Its id is never reused, but its
- * file may have become another object's: the driver removes only unused ones (`late`). 0: there is
- * none; 1: left to another worker.
+ * When this create has another worker by now, or was cancelled, and its object is unwanted, one
+ * created by this late worker, complete or in part, would stay for ever: `clean_up`.  Its id is
+ * never reused, but its file may have become another object's: the driver removes only unused ones
+ * (`late`).
  */
-static int clean_up(struct job *job, const struct making *making, bool continued,
-                    struct error *err) {
-    const struct job_clean_up clean_up = { making->unwanted, take_away, making, continued };
-
-    return job_clean_up(job, &clean_up, err);
-}
-
-static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
-                      struct error *err) {
+static int end_create(struct job *job, const struct job_clean_up *clean_up,
+                      struct create_ending *ending, struct error *err) {
     const char *kind = job->operation.kind->name, *id = job->operation.object_id;
     const struct error *failure = ending->failure;
     int ended;
@@ -68,7 +52,7 @@ static int end_create(struct job *job, const struct making *making, struct creat
         struct error lost = { 0 };
 
         if (job_check_lease(job, &lost) < 0) {
-            ended = clean_up(job, making, false, err);
+            ended = job_clean_up(job, clean_up, false, err);
             return ended > 0 ? error_pass(err, &lost) : ended;
         }
         if (job_is_uncertain(job, failure))
@@ -78,9 +62,9 @@ static int end_create(struct job *job, const struct making *making, struct creat
     }
     ended = job_finish(job, ending, err);
     if (ended > 0)
-        return clean_up(job, making, false, err) < 0 ? -1 : 0;
+        return job_clean_up(job, clean_up, false, err) < 0 ? -1 : 0;
     if (ended < 0) /* it may have another worker all the same */
-        clean_up(job, making, true, &(struct error){ 0 });
+        job_clean_up(job, clean_up, true, &(struct error){ 0 });
     if (ended == 0 && !failure)
         log_info(&job->context.log, "create done", "kind", kind, "volume_id",
                  job->operation.volume_id, "object_id", id, NULL);
@@ -276,20 +260,21 @@ static int volume_unwanted(struct work *work, void *arg, struct error *err) {
     /* It was renamed since this worker started.  While an operation is open on it, the rename of
      * its object may be in progress. */
     count = operation_on(work, volume.id, &open, err);
-    return count < 0 ? -1 : count == 0;
+    return count < 0 ? -1 : count == 0 ? CLEAN_UP_UNWANTED : CLEAN_UP_LATER;
 }
 
-static int take_volume_away(struct job *job, const struct driver_fence *fence, struct error *err) {
+static int take_volume_away(struct job *job, struct error *err) {
+    const struct clean_up clean_up = clean_up_of(job, volume_unwanted);
     struct driver_volume volume = job_driver_volume(job);
 
-    assert(fence && fence->holds);
-    volume.fence = fence;
+    volume.fence = &clean_up.fence;
     volume.late = true;
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, err);
 }
 
+const struct job_clean_up clean_up_volume = { "volume", volume_unwanted, take_volume_away };
+
 int job_create(struct job *job, struct error *err) {
-    static const struct making making = { volume_unwanted, take_volume_away };
     struct driver_created created = { 0 };
     struct create_ending ending = { 0 };
     struct error failure = { 0 };
@@ -303,7 +288,7 @@ int job_create(struct job *job, struct error *err) {
         ending.failure = &failure;
     ending.location = created.provider_location;
     ending.format = created.format;
-    return end_create(job, &making, &ending, err);
+    return end_create(job, &clean_up_volume, &ending, err);
 }
 
 int job_create_from_image(struct job *job, struct error *err) {
@@ -341,15 +326,14 @@ static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
-static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
-                              struct error *err) {
+static int take_snapshot_away(struct job *job, struct error *err) {
+    const struct clean_up clean_up = clean_up_of(job, snapshot_unwanted);
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     enum driver_outcome outcome = DRIVER_DONE;
 
-    assert(fence && fence->holds);
-    snapshot.fence = fence;
+    snapshot.fence = &clean_up.fence;
     snapshot.late = true;
     if (driver->delete_snapshot)
         outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
@@ -361,21 +345,18 @@ static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
     return outcome == DRIVER_FAILED ? -1 : 0;
 }
 
-static const struct making making_snapshot = { snapshot_unwanted, take_snapshot_away };
-
-int job_clean_up_snapshot(struct job *job, bool continued, struct error *err) {
-    return clean_up(job, &making_snapshot, continued, err);
-}
+const struct job_clean_up clean_up_snapshot = { "snapshot", snapshot_unwanted, take_snapshot_away };
 
 /* ---- snapshot below a guest ---- */
 
-static int undo_assist(struct job *job, const struct driver_fence *fence, struct error *err) {
+static int undo_assist(struct job *job, struct error *err) {
+    const struct clean_up clean_up = clean_up_of(job, snapshot_unwanted);
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_created created;
 
-    assert(fence && fence->holds && job->backend->driver->complete_assist);
-    snapshot.fence = fence;
+    assert(job->backend->driver->complete_assist);
+    snapshot.fence = &clean_up.fence;
     snapshot.late = true;
     return job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume,
                                                  &snapshot, false, DRIVER_REPORTED_FAILED, &created,
@@ -384,10 +365,10 @@ static int undo_assist(struct job *job, const struct driver_fence *fence, struct
                : 0;
 }
 
-static int undo_prepared(struct job *job, struct error *err) {
-    static const struct making making_ready = { snapshot_unwanted, undo_assist };
+const struct job_clean_up clean_up_assist = { "assist", snapshot_unwanted, undo_assist };
 
-    return clean_up(job, &making_ready, false, err) < 0 ? -1 : 0;
+static int undo_prepared(struct job *job, struct error *err) {
+    return job_clean_up(job, &clean_up_assist, false, err) < 0 ? -1 : 0;
 }
 
 /* The new file is above the guest's old image, or was removed: an end by another worker leaves
@@ -437,5 +418,5 @@ int job_snapshot_create(struct job *job, struct error *err) {
         ending.failure = &failure;
     ending.location = created.provider_location;
     ending.format = created.format;
-    return end_create(job, &making_snapshot, &ending, err);
+    return end_create(job, &clean_up_snapshot, &ending, err);
 }

@@ -67,13 +67,13 @@ static void log_end(const struct members *members, const struct error *failure) 
 
 /* ---- create ---- */
 
-/* This create has another worker by now, or was cancelled.  As job_clean_up_snapshot(). */
+/* This create has another worker by now, or was cancelled.  As job_clean_up(). */
 static int clean_up(struct members *members, bool continued, struct error *err) {
     bool failed = false;
     int others = 0;
 
     for (int i = 0; i < members->count; i++) {
-        int kept = job_clean_up_snapshot(turn_to(members, i), continued, err);
+        int kept = job_clean_up(turn_to(members, i), &clean_up_snapshot, continued, err);
 
         failed |= kept < 0;
         others |= kept > 0;

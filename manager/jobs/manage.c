@@ -151,15 +151,14 @@ static int unwanted(struct work *work, void *arg, struct error *err) {
     return !volume.provider_location;
 }
 
-static int take_away(struct job *job, const void *arg, struct error *err) {
-    (void)arg;
+static int take_away(struct job *job, struct error *err) {
     return job_let_go_of_object(job, NULL, err);
 }
 
-static int clean_up(struct job *job, bool continued, struct error *err) {
-    const struct job_clean_up clean_up = { unwanted, take_away, NULL, continued };
+const struct job_clean_up clean_up_managed = { "managed", unwanted, take_away };
 
-    return job_clean_up(job, &clean_up, err) < 0 ? -1 : 0;
+static int clean_up(struct job *job, bool continued, struct error *err) {
+    return job_clean_up(job, &clean_up_managed, continued, err) < 0 ? -1 : 0;
 }
 
 /* `ended`: of job_finish(), whose failure leaves it open whether there is another worker. */

@@ -172,15 +172,14 @@ static int open_source(struct uploading *uploading, struct volume_io **ret, stru
                                                       false, ret, err);
 }
 
-/* Also that of an earlier worker, for which the volume may have been attached.  `fence`: NULL when
- * the operation was cancelled, or has ended.  -1: to be repeated. */
+/* `fence`: NULL when the operation was cancelled, or has ended.  -1: to be repeated. */
 static int drop_snapshot(struct job *job, const struct driver_fence *fence, struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = own_snapshot(job);
     enum driver_outcome outcome;
 
-    if ((!volume.attached && job->operation.attempts == 1) || !driver->delete_snapshot)
+    if (!driver->delete_snapshot)
         return 0;
     snapshot.fence = fence;
     snapshot.late = !fence;
@@ -197,6 +196,11 @@ static int drop_snapshot(struct job *job, const struct driver_fence *fence, stru
     return 0;
 }
 
+/* Also that of an earlier worker, for which the volume may have been attached. */
+static bool may_have_snapshot(const struct job *job) {
+    return job_driver_volume(job).attached || job->operation.attempts > 1;
+}
+
 static int is_over(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct operation operation;
@@ -205,17 +209,19 @@ static int is_over(struct work *work, void *arg, struct error *err) {
     return found < 0 ? -1 : !found;
 }
 
-static int take_away(struct job *job, const void *arg, struct error *err) {
-    (void)arg;
+static int take_away(struct job *job, struct error *err) {
     return drop_snapshot(job, NULL, err);
 }
 
+const struct job_clean_up clean_up_upload = { "upload", is_over, take_away };
+
 /* Another worker has ended the operation, perhaps before this one made the snapshot. */
 static void drop_late_snapshot(const struct uploading *uploading) {
-    static const struct job_clean_up clean_up = { is_over, take_away, NULL, false };
+    struct job *job = uploading->job;
 
+    job->snapshot.id = job->operation.id;
     if (uploading->has_snapshot)
-        job_clean_up(uploading->job, &clean_up, &(struct error){ 0 });
+        job_clean_up(job, &clean_up_upload, false, &(struct error){ 0 });
 }
 
 /* ---- the bytes ---- */
@@ -350,7 +356,7 @@ static int upload(struct uploading *uploading, struct error *err) {
 static int drop_own_snapshot(struct job *job, struct error *err) {
     struct error failure = { 0 };
 
-    if (drop_snapshot(job, &job->fence, &failure) == 0)
+    if (!may_have_snapshot(job) || drop_snapshot(job, &job->fence, &failure) == 0)
         return 1;
     return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
 }
@@ -428,5 +434,5 @@ int job_discard_upload(struct job *job, struct error *err) {
         !(uploading.target.registers && uploading.image_stays) &&
         job_transaction(job, volume_upload_drop_clone, &uploading.target, err) < 0)
         return -1;
-    return job->has_volume ? drop_snapshot(job, NULL, err) : 0;
+    return job->has_volume && may_have_snapshot(job) ? drop_snapshot(job, NULL, err) : 0;
 }

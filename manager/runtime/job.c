@@ -3,13 +3,14 @@
 #include "common/assert.h"
 #include "common/backoff.h"
 #include "common/thread.h"
+#include "model/unwanted_object.h"
 
 #include <string.h>
 
 #define ASK_AGAIN_PAUSE_US 10000000
 #define LATER_PAUSE_US     (2 * SECOND_US)
 #define LATER_PAUSES       5 /* the longest is so many of them */
-#define CLEAN_UP_ATTEMPTS  5
+#define CLEAN_UP_ATTEMPTS  5 /* while the database takes no record of it */
 
 /* ---- the job's transactions ---- */
 
@@ -194,6 +195,10 @@ int job_ask_again(struct job *job, const struct error *failure, struct error *er
 
 /* ---- clean-up of a late worker ---- */
 
+static int record_body(struct work *work, void *arg, struct error *err) {
+    return unwanted_object_record(work, arg, err);
+}
+
 /* False: the manager stops. */
 static bool pause_for(struct manager *manager, int64_t pause_us) {
     int64_t until_us = clock_monotonic_us() + pause_us;
@@ -208,23 +213,41 @@ static bool pause_for(struct manager *manager, int64_t pause_us) {
     return !stops;
 }
 
-int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct error *err) {
+/* The worker pauses only while the database takes no record: then it takes no claim either, and no
+ * other work waits for this thread. */
+int job_clean_up(struct job *job, const struct job_clean_up *clean_up, bool continued,
+                 struct error *err) {
     static const struct backoff_limits pauses = { .first_us = SECOND_US, .most_us = 8 * SECOND_US };
+    struct unwanted_object object = { .clean_up = clean_up->name,
+                                      .made_by = job->operation,
+                                      .volume = job->volume,
+                                      .snapshot = job->snapshot };
     unsigned failures = 0;
     bool known = false;
 
-    for (;;) {
-        int unwanted = job_read(job, clean_up->unwanted, job, err);
+    do {
+        struct error why = { 0 };
+        int unwanted = job_read(job, clean_up->unwanted, job, &why);
 
-        if (unwanted == 0)
+        if (unwanted == CLEAN_UP_WANTED)
             return 1;
-        known |= unwanted > 0;
-        if (unwanted > 0 && clean_up->take_away(job, clean_up->arg, err) == 0)
+        known |= unwanted == CLEAN_UP_UNWANTED;
+        if (unwanted == CLEAN_UP_UNWANTED && clean_up->take_away(job, &why) == 0)
             return 0;
-        if ((unwanted < 0 && clean_up->continued) || ++failures == CLEAN_UP_ATTEMPTS ||
-            !pause_for(job->manager, backoff_pause_us(&pauses, failures)))
+        if (unwanted == CLEAN_UP_LATER)
+            error_set(&why, ERROR_BUSY, "its volume may be in the middle of a rename");
+        if (unwanted < 0 && continued) {
+            error_pass(err, &why);
             break;
-    }
+        }
+        if (job_transaction(job, record_body, &object, err) == 0) {
+            log_info(&job->context.log, "clean-up of a late worker deferred", "kind",
+                     job->operation.kind->name, "volume_id", job->operation.volume_id, "object_id",
+                     job->operation.object_id, "reason", why.message, NULL);
+            return 0;
+        }
+    } while (++failures < CLEAN_UP_ATTEMPTS &&
+             pause_for(job->manager, backoff_pause_us(&pauses, failures)));
     /* One that may be wanted must not be reported as unwanted: an operator destroys it. */
     log_event(known ? LOG_WARNING : LOG_INFO, &job->context.log,
               known ? "unwanted object may be left on the backend"

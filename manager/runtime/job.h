@@ -89,10 +89,6 @@ int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
 /* Of an upload that was cancelled (jobs/upload.c): its image and its snapshot, if it has any.  -1:
  * to be repeated. */
 int job_discard_upload(struct job *job, struct error *err);
-/* Deletes a snapshot created by this worker after the operation got another one, or was cancelled,
- * if it is unwanted.  0: there is none; 1: left to another worker.  `continued`: as of
- * job_clean_up(). */
-int job_clean_up_snapshot(struct job *job, bool continued, struct error *err);
 /* Destroys the object of job->snapshot, after recording that.  0: it is gone; 1 and `failure`: it
  * stays; 2, the same: only the host of a guest could do it; -1: the result could not be recorded,
  * or the operation has another worker. */
@@ -152,20 +148,33 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err);
 int job_later(struct job *job, struct error *err);
 /* The same before it has started: does not count as an attempt. */
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
-struct job_clean_up {
-    work_body *unwanted; /* with the job: 1 its object is unwanted, 0 it is not */
-    int (*take_away)(struct job *job, const void *arg, struct error *err); /* 0, or -1 */
-    const void *arg;
-    bool continued; /* the end failed: the next worker continues the operation */
+/* Results of job_clean_up.unwanted(). */
+enum {
+    CLEAN_UP_WANTED,
+    CLEAN_UP_UNWANTED,
+    CLEAN_UP_LATER, /* another worker is about to decide that */
 };
+/* How an object is removed that a worker made after its operation had ended. */
+struct job_clean_up {
+    const char *name;    /* in the record of one that is deferred */
+    work_body *unwanted; /* with the job; -1: unknown */
+    int (*take_away)(struct job *job, struct error *err); /* 0, or -1 */
+};
+/* Of a new volume, a new snapshot, the files of one that is prepared (jobs/create.c); of managed
+ * storage (jobs/manage.c); of the snapshot that an upload reads (jobs/upload.c). */
+extern const struct job_clean_up clean_up_volume, clean_up_snapshot, clean_up_assist,
+    clean_up_managed, clean_up_upload;
 
 /*
- * For a late worker: takes its object away if it is unwanted; repeated while that fails, as no
- * other worker knows of an object that this one made after the operation had ended.  A continued
- * one needs a database that responds: the first failed query ends it.  0: there is none; 1: it is
- * not unwanted; -1 is in the log, and the object may stay.
+ * For a late worker: takes its object away if it is unwanted.  A removal that fails, or is not
+ * decided yet, is recorded as an operation of its own (model/unwanted_object.h), as no other worker
+ * knows of an object that this one made after the operation had ended.  `continued`: the end has
+ * failed, and the next worker continues the operation: then the first failed query ends it.  0:
+ * there is none, or its removal is recorded; 1: it is not unwanted; -1 is in the log, and the
+ * object may stay.
  */
-int job_clean_up(struct job *job, const struct job_clean_up *clean_up, struct error *err);
+int job_clean_up(struct job *job, const struct job_clean_up *clean_up, bool continued,
+                 struct error *err);
 /* Does the failure leave the outcome open?  An earlier attempt may have done the work, and an
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  One before
  * the start of this manager may have had another worker: claims are not synced.  During a shutdown

@@ -260,6 +260,8 @@ static struct {
     bool locks_new;
 } waited = { -1, -1, false };
 
+static unsigned pauses;
+
 static void replace_file(void) {
     const char *const replace = "cp --sparse=always \"$1\" \"$1.x\" && mv \"$1.x\" \"$1\"";
     const char *path =
@@ -273,6 +275,7 @@ static void replace_file(void) {
 int nanosleep(const struct timespec *pause, struct timespec *rest) {
     int lock = waited.lock;
 
+    pauses++;
     waited.lock = -1;
     if (lock >= 0) {
         replace_file();
@@ -281,6 +284,28 @@ int nanosleep(const struct timespec *pause, struct timespec *rest) {
     }
     return clock_nanosleep(CLOCK_MONOTONIC, 0, pause, rest);
 }
+
+/* The operations that clean up behind other workers are repeated, too. */
+START_TEST(a_clean_up_waits_for_no_volume_files) {
+    static const struct driver_fence silent = { .holds = holds };
+
+    for (int has_fence = 0; has_fence <= 1; has_fence++) {
+        int lock;
+
+        open_place();
+        lock = lock_files(true);
+        place.volume.fence = place.snapshot.fence = has_fence ? &silent : NULL;
+        for (unsigned i = 0; i < LENGTH(calls); i++) {
+            pauses = 0;
+            ck_assert_msg(calls[i].make() < 0, "%s", calls[i].name);
+            ck_assert_int_eq(place.bench.err.kind, ERROR_BUSY);
+            ck_assert_uint_lt(pauses, 20);
+        }
+        close(lock);
+        close_place();
+    }
+}
+END_TEST
 
 START_TEST(a_file_that_was_replaced_locks_its_volume_no_more) {
     for (unsigned i = 0; i < LENGTH(calls); i++) {
@@ -466,7 +491,8 @@ START_TEST(a_merge_of_much_data_is_left_to_a_worker_for_that) {
 END_TEST
 
 CHECK_MAIN("chain busy", a_merge_of_much_data_is_left_to_a_worker_for_that,
-           no_call_waits_for_volume_files_in_use, a_volume_without_overlays_is_locked_as_well,
+           no_call_waits_for_volume_files_in_use, a_clean_up_waits_for_no_volume_files,
+           a_volume_without_overlays_is_locked_as_well,
            a_file_that_was_replaced_locks_its_volume_no_more,
            a_revert_has_the_volume_locked_until_it_ends,
            a_file_is_locked_as_its_volume_while_it_is_managed,

@@ -213,7 +213,7 @@ static void copied_and_renamed_and_busy(void) {
     new_snapshot(scene.world, scene.copy);
 }
 
-START_TEST(leftovers_under_an_old_name_are_found) {
+START_TEST(leftovers_under_an_old_name_are_removed) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -221,8 +221,8 @@ START_TEST(leftovers_under_an_old_name_are_found) {
     copy_volume();
     rest(world);
     ck_assert(scene.asleep);
-    ck_assert_int_eq(memory_read(world->memory, scene.copy), 8);
-    ck_assert_int_eq(world_check(world), 1);
+    ck_assert_int_eq(memory_read(world->memory, scene.copy), 9);
+    assert_rests(world);
 }
 END_TEST
 
@@ -264,6 +264,108 @@ START_TEST(a_late_snapshot_of_a_deleted_volume_leaves_nothing) {
 END_TEST
 
 /* ---- a clean-up that fails once ---- */
+
+static struct fault_decision fail_removals(void *arg, const char *call, const char *volume_id) {
+    (void)arg, (void)volume_id;
+    return (struct fault_decision){ .action = strcmp(call, "delete_volume") == 0 ? FAULT_BEFORE
+                                                                                 : FAULT_PASS };
+}
+
+static void deleted_before_the_storage_fails(void) {
+    copied_and_deleted();
+    scene.world->decide = fail_removals;
+}
+
+/* Sixteen of them would occupy every worker of a backend. */
+START_TEST(a_clean_up_that_fails_waits_without_a_worker) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_the_storage_fails);
+    copy_volume();
+    world_settle(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(COUNT("operations WHERE kind = 'remove_unwanted' AND owner = ''"), 1);
+    ck_assert_int_eq(COUNT("operations"), 1);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", scene.snapshot), NULL), 202);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, scene.snapshot), "gone");
+
+    /* `manage check` does not report an object that is about to be removed */
+    ck_assert_uint_gt(memory_count(world->memory),
+                      (size_t)COUNT("volumes WHERE provider_location IS NOT NULL"));
+    ck_assert_int_eq(world_check(world), 0);
+
+    world->decide = NULL;
+    rest(world);
+    assert_rests(world);
+}
+END_TEST
+
+/* The process that made the object is gone by then. */
+START_TEST(a_clean_up_is_continued_by_the_next_manager) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_the_storage_fails);
+    copy_volume();
+    world_settle(world);
+    world->decide = NULL;
+    other_manager_works(world);
+    assert_rests(world);
+}
+END_TEST
+
+/* Neither the end nor the first record of the clean-up is written. */
+static void deleted_before_an_outage(void) {
+    deleted_before_the_storage_fails();
+    scene.world->hiccups = 3;
+}
+
+START_TEST(a_clean_up_is_recorded_after_an_outage_of_the_database) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_an_outage);
+    copy_volume();
+    world_settle(world);
+    ck_assert(scene.asleep);
+    ck_assert_int_eq(world->hiccups, 0);
+    ck_assert_int_eq(COUNT("operations WHERE kind = 'remove_unwanted'"), 1);
+    world->decide = NULL;
+    rest(world);
+    assert_rests(world);
+}
+END_TEST
+
+/* False: it did not die. */
+static bool live_through_a_removal(int64_t effects) {
+    autoworld struct world *world = world_new(NULL);
+    bool died;
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_the_storage_fails);
+    copy_volume();
+    world_settle(world);
+    world->decide = NULL;
+    world_die_after(world, effects);
+    rest(world);
+    died = world->dead;
+    world_restart(world);
+    rest(world);
+    ck_assert(scene.asleep);
+    assert_rests(world);
+    return died;
+}
+
+START_TEST(a_removal_interrupted_anywhere_is_finished_by_the_next) {
+    int64_t effects = WALK_FIRST;
+
+    while (live_through_a_removal(effects))
+        effects += (int64_t)WALK_STEP;
+    ck_assert_int_gt(effects, 2);
+}
+END_TEST
 
 static void full_disk_once(void) {
     scene.world->hiccups = 1;
@@ -346,10 +448,9 @@ static void fail_reads(unsigned count) {
     scene.world->db->engine = &failing;
 }
 
-/* The attempts of a clean-up. */
-static void long_outage_after_another_worker(void) {
+static void outage_after_another_worker(void) {
     made_and_written();
-    fail_reads(5);
+    fail_reads(1);
 }
 
 /* The object is wanted: this worker's operation is continued. */
@@ -373,10 +474,10 @@ static void removal_fails(void) {
 START_TEST(only_an_object_known_as_unwanted_is_reported_as_such) {
     static const struct {
         void (*meanwhile)(void);
-        bool known;
-    } rows[] = { { long_outage_after_another_worker, false },
-                 { outage_at_the_end, false },
-                 { removal_fails, true } };
+        bool unwanted, unknown;
+    } rows[] = { { outage_after_another_worker, false, false },
+                 { outage_at_the_end, false, true },
+                 { removal_fails, true, false } };
 
     for (unsigned i = 0; i < LENGTH(rows); i++) {
         autoworld struct world *world = world_new(NULL);
@@ -388,13 +489,18 @@ START_TEST(only_an_object_known_as_unwanted_is_reported_as_such) {
         begin_log("WORLD_LOG");
         ck_assert_int_eq(ftruncate(reasons_fd, 0), 0);
         ck_assert_int_eq(lseek(reasons_fd, 0, SEEK_SET), 0);
-        rest(world);
+        for (int k = 0; k < 40; k++) {
+            world_settle(world);
+            world_advance(world, 601);
+        }
         ck_assert(scene.asleep);
         world->db->engine = engine;
         ck_assert_uint_eq(failing_reads, 0);
-        ck_assert_int_eq(was_logged("unwanted object may be left on the backend"), rows[i].known);
-        ck_assert_int_eq(was_logged("cannot query whether the object is unwanted"), !rows[i].known);
-        if (!rows[i].known)
+        ck_assert_int_eq(was_logged("unwanted object may be left on the backend"),
+                         rows[i].unwanted);
+        ck_assert_int_eq(was_logged("cannot query whether the object is unwanted"),
+                         rows[i].unknown);
+        if (!rows[i].unwanted)
             assert_snapshot(world, scene.snapshot, "available");
     }
 }
@@ -569,8 +675,12 @@ START_TEST(a_revert_that_cannot_rename_is_tried_again) {
 END_TEST
 
 CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and_leaves_nothing,
-           leftovers_under_an_old_name_are_found, a_late_snapshot_keeps_the_moment_of_the_first,
+           leftovers_under_an_old_name_are_removed, a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_a_deleted_volume_leaves_nothing, a_late_worker_repeats_its_clean_up,
+           a_clean_up_that_fails_waits_without_a_worker,
+           a_clean_up_is_continued_by_the_next_manager,
+           a_clean_up_is_recorded_after_an_outage_of_the_database,
+           a_removal_interrupted_anywhere_is_finished_by_the_next,
            only_an_object_known_as_unwanted_is_reported_as_such,
            a_late_cascade_destroys_no_reset_volume,
            a_copy_interrupted_anywhere_is_finished_by_the_next, an_unrecorded_step_is_repeated,
