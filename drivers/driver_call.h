@@ -86,6 +86,7 @@ struct driver_volume {
     const char *id;
     const char *name_id;           /* in file names; never NULL, usually the id */
     const char *provider_location; /* as returned by create; NULL before */
+    const char *tried;             /* without one: as returned by a create that failed, or NULL */
     const char *format;            /* "raw" or "qcow2", as returned by create; NULL before */
     const char *pool;              /* after '#' in the host */
     int64_t size_gb;               /* recorded size */
@@ -120,6 +121,9 @@ struct driver_snapshot {
 struct driver_created {
     const char *provider_location;
     const char *format;
+    /* Written by a create or clone that fails: the only place where this attempt may have left
+     * anything; "": nowhere; NULL: anywhere. */
+    const char *tried;
 };
 
 /* The records of another service, beside those of the volume. */

@@ -124,6 +124,7 @@ static int memory_create_volume(void *handle, struct arena *arena,
     const struct memory_volume *made;
     int64_t content = 0;
 
+    *ret = (struct driver_created){ .tried = "memory" };
     if (driver_fence_check(volume->fence, err) < 0 ||
         (volume->content && !is_made(memory, volume) &&
          read_content(volume->content, &content, err) < 0))

@@ -42,22 +42,46 @@ struct driver_created file_store_created(const struct file_store *store, struct 
                                     .format = format };
 }
 
-/* A create that never ended has recorded no location: the file may be in any directory. */
+bool file_store_may_have(const struct file_store *store, int i,
+                         const struct driver_volume *volume) {
+    const char *place = volume->tried               ? volume->tried
+                        : store->pool_per_directory ? volume->pool
+                                                    : NULL;
+    int number = place ? file_store_number(store, place) : -1;
+
+    if (place && !*place)
+        return false;
+    return number < 0 || number == i; /* a share of another name may be any */
+}
+
+/* An unusable directory keeps the file in no other one. */
+static int delete_everywhere(const struct file_store *store, struct arena *arena,
+                             const struct driver_volume *volume, struct error *err) {
+    struct error failure = { .kind = ERROR_NONE };
+
+    for (int i = 0; i < store->count; i++) {
+        struct error why = { .kind = ERROR_NONE };
+        const struct directory *directory;
+
+        if (!file_store_may_have(store, i, volume))
+            continue;
+        directory = store->use(store, i, &why);
+        if ((!directory || volume_file_delete(directory, arena, volume, &why) < 0) &&
+            (failure.kind == ERROR_NONE || failure.kind == ERROR_UNAVAILABLE))
+            failure = why;
+    }
+    return failure.kind == ERROR_NONE ? 0 : error_pass(err, &failure);
+}
+
 int file_store_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct error *err) {
     const struct file_store *store = handle;
     const struct directory *directory;
 
-    if (volume->provider_location) {
-        directory = file_store_find(store, volume->provider_location, err);
-        return directory ? volume_file_delete(directory, arena, volume, err) : -1;
-    }
-    for (int i = 0; i < store->count; i++) {
-        directory = store->use(store, i, err);
-        if (!directory || volume_file_delete(directory, arena, volume, err) < 0)
-            return -1;
-    }
-    return 0;
+    if (!volume->provider_location)
+        return delete_everywhere(store, arena, volume, err);
+    directory = file_store_find(store, volume->provider_location, err);
+    return directory ? volume_file_delete(directory, arena, volume, err) : -1;
 }
 
 /* A volume without a recorded share was never used. */

@@ -26,6 +26,9 @@ const struct directory *file_store_find(const struct file_store *store, const ch
 const struct directory *file_store_find_volume(const struct file_store *store,
                                                const struct driver_volume *volume,
                                                struct error *err);
+/* May a volume without a recorded location be in this directory?  Its create has not ended, and may
+ * have made the file in any of its pool, unless its only attempt has reported the place. */
+bool file_store_may_have(const struct file_store *store, int i, const struct driver_volume *volume);
 /* An object in the directory with this location. */
 struct driver_created file_store_created(const struct file_store *store, struct arena *arena,
                                          const char *location, const char *format);

@@ -94,7 +94,7 @@ int file_store_inspect_volume(void *handle, struct arena *arena, const struct dr
     return 0;
 }
 
-/* Without a recorded location any directory may have it. */
+/* Without a recorded location any directory of its pool may have it. */
 int file_store_unmanage_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume, struct error *err) {
     const struct file_store *store = handle;
@@ -105,6 +105,8 @@ int file_store_unmanage_volume(void *handle, struct arena *arena,
         return directory ? volume_file_unmanage(directory, arena, volume, err) : -1;
     }
     for (int i = 0; i < store->count; i++) {
+        if (!file_store_may_have(store, i, volume))
+            continue;
         directory = store->use(store, i, err);
         if (!directory || volume_file_unmanage(directory, arena, volume, err) < 0)
             return -1;

@@ -97,6 +97,7 @@ static int clone_source(const struct file_store *store, struct arena *arena,
                                                        : source_location;
     const struct directory *directory = file_store_find(store, location, err);
 
+    ret->tried = arena_text(arena, location);
     if (!directory)
         return -1;
     if (volume_file_clone(directory, arena, volume, source, progress, err) < 0)
@@ -112,6 +113,7 @@ int file_store_clone_volume(void *handle, struct arena *arena, const struct driv
     const struct directory *directory = file_store_find_volume(handle, source, err);
     autosource struct image_source image = NO_SOURCE;
 
+    *ret = (struct driver_created){ .tried = "" };
     if (!directory || image_source_open_volume(directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(handle, arena, volume, &image, source->provider_location, progress, ret,
@@ -125,6 +127,7 @@ int file_store_clone_snapshot(void *handle, struct arena *arena, const struct dr
     const struct directory *directory = find_snapshot(handle, source, err);
     autosource struct image_source image = NO_SOURCE;
 
+    *ret = (struct driver_created){ .tried = "" };
     if (!directory || image_source_open_snapshot(directory, arena, source, volume, &image, err) < 0)
         return -1;
     return clone_source(handle, arena, volume, &image, source->provider_location, progress, ret,

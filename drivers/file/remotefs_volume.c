@@ -51,6 +51,7 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
 
     if (!location)
         location = choose_location(remotefs, arena, volume, err);
+    *ret = (struct driver_created){ .tried = location ? arena_text(arena, location) : "" };
     directory = location ? file_store_find(&remotefs->store, location, err) : NULL;
     if (!directory)
         return -1;

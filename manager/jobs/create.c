@@ -284,8 +284,13 @@ int job_create(struct job *job, struct error *err) {
     if ((has_source(&job->volume) || needs_specs(job)) && job_read(job, parts_body, job, err) < 0 &&
         err->kind != ERROR_NOT_FOUND)
         return -1;
-    if (make_volume(job, &created, &ending, &failure) < 0)
+    if (make_volume(job, &created, &ending, &failure) < 0) {
         ending.failure = &failure;
+        /* of several attempts each may have been at another place; of an image, of two sources */
+        if (job_is_first(job) &&
+            !(job->operation.kind == &kind_create_from_image && job->source.given))
+            ending.tried = created.tried;
+    }
     ending.location = created.provider_location;
     ending.format = created.format;
     return end_create(job, &clean_up_volume, &ending, err);

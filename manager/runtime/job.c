@@ -4,6 +4,7 @@
 #include "common/backoff.h"
 #include "common/thread.h"
 #include "model/unwanted_object.h"
+#include "model/volume/create.h"
 
 #include <string.h>
 
@@ -89,6 +90,7 @@ struct driver_volume driver_volume_of(const struct volume *volume) {
         .id = volume->id,
         .name_id = volume->name_id ? volume->name_id : volume->id,
         .provider_location = volume->provider_location,
+        .tried = pairs_get(&volume->admin_metadata, CREATE_KEY_TRIED),
         .format = volume->format,
         .pool = pool ? pool + 1 : NULL,
         .size_gb = volume->size_gb,
@@ -180,10 +182,13 @@ int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
     return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
 }
 
+bool job_is_first(const struct job *job) {
+    return job->operation.attempts == 1 && job->operation.created_at >= job->manager->started_at;
+}
+
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
     return failure->kind == ERROR_UNAVAILABLE &&
-           (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at ||
-            manager_is_draining(job->manager));
+           (!job_is_first(job) || manager_is_draining(job->manager));
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {

@@ -175,10 +175,12 @@ extern const struct job_clean_up clean_up_volume, clean_up_snapshot, clean_up_as
  */
 int job_clean_up(struct job *job, const struct job_clean_up *clean_up, bool continued,
                  struct error *err);
+/* Had the operation no earlier worker?  One from before the start of this manager may have had one:
+ * claims are not synced. */
+bool job_is_first(const struct job *job);
 /* Does the failure leave the outcome open?  An earlier attempt may have done the work, and an
- * unavailable backend reports nothing.  A first attempt that fails has done nothing.  One before
- * the start of this manager may have had another worker: claims are not synced.  During a shutdown
- * the backend itself may have stopped. */
+ * unavailable backend reports nothing.  A first attempt that fails has done nothing.  During a
+ * shutdown the backend itself may have stopped. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is released, and the backend is queried again later. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);

@@ -376,7 +376,9 @@ static int not_made(struct work *work, const struct operation *held,
 
     assert(is_create(held));
     if (left < 0 ||
-        (left > 0 && status_write(work, &volume_objects, held->volume_id, &broken, err) < 0))
+        (left > 0 && status_write(work, &volume_objects, held->volume_id, &broken, err) < 0) ||
+        (ending->tried && volume_admin_metadata_set(work, held->volume_id, CREATE_KEY_TRIED,
+                                                    ending->tried, err) < 0))
         return -1;
     if (volume_create_makes_entry(held)) {
         if (volume_attached(work, held->volume_id, &volume, err) < 0)

@@ -31,11 +31,14 @@ int volume_create_clone(struct work *work, const struct operation *held, const s
                         const struct volume *clone, struct error *err);
 /* Does it create an entry of an image cache?  Of creates these alone are in their own queue. */
 bool volume_create_makes_entry(const struct operation *operation);
+/* Admin metadata of a volume that was not made: create_ending.tried. */
+#define CREATE_KEY_TRIED "create_tried"
 /* Its result. */
 struct create_ending {
     const char *location, *format; /* returned by the driver */
     const char *connection_info; /* of a snapshot below a guest, which continues in another file */
     const struct error *failure; /* NULL: made */
+    const char *tried;           /* the only place where a failed one may be; NULL: anywhere */
     const char *detail;          /* of the user message about the failure; NULL: by its kind */
     const char *signature_verified; /* of an image, in its metadata; NULL: it has no such row */
     bool in_use; /* it failed because a snapshot below the present user is impossible */

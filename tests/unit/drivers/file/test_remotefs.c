@@ -358,6 +358,73 @@ static void ignore(void *arg, const char *name_id, int64_t bytes) {
     ++*(int *)arg;
 }
 
+static void put_file(struct bench *bench, const char *share, const char *name) {
+    const char *path = arena_format(bench->arena, "%s/%s", point_of(bench, share), name);
+    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(ftruncate(fd, GIB), 0);
+}
+
+/* Of a volume whose create has failed there. */
+static int delete_tried(struct bench *bench, struct driver_volume volume, const char *tried) {
+    volume.provider_location = NULL;
+    volume.tried = tried;
+    return bench->driver->delete_volume(bench->handle, bench->arena, &volume, &bench->err);
+}
+
+START_TEST(a_delete_needs_its_own_share_only) {
+    autobench struct bench bench;
+    struct driver_volume made = A_VOLUME, failed = A_VOLUME;
+    struct driver_created created = { 0 };
+
+    open_shares(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    ck_assert_int_eq(bench_create(&bench, &made), 0);
+    ck_assert_str_eq(made.provider_location, "srv:/a");
+    stop(&bench);
+    bench_write(&bench, "refused", "srv:/b", 0600);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(nfs_driver.delete_volume(bench.handle, bench.arena, &made, &bench.err), 0);
+    ck_assert_int_eq(
+        access(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/a")), F_OK), -1);
+
+    /* after a failed create: on the share that it has returned, or nowhere */
+    put_file(&bench, "srv:/a", FILE_NAME);
+    failed.size_gb = 2;
+    ck_assert_int_eq(
+        nfs_driver.create_volume(bench.handle, bench.arena, &failed, &created, &bench.err), -1);
+    ck_assert_str_eq(created.tried, "srv:/a");
+    ck_assert_int_eq(delete_tried(&bench, failed, ""), 0);
+    ck_assert_int_eq(
+        access(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/a")), F_OK), 0);
+    ck_assert_int_eq(delete_tried(&bench, failed, "srv:/b"), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(delete_tried(&bench, failed, "srv:/a"), 0);
+    ck_assert_int_eq(
+        access(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/a")), F_OK), -1);
+    /* no share of this backend any more: it may have another name */
+    ck_assert_int_eq(delete_tried(&bench, failed, "srv:/gone"), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+START_TEST(a_delete_needs_the_share_of_its_pool_only) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    prepare(&bench, &netapp_nfs_driver, "srv:/a\nsrv:/b\n", NULL);
+    bench_write(&bench, "refused", "srv:/b", 0600);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    put_file(&bench, "srv:/a", FILE_NAME);
+    volume.pool = "srv:/a";
+    ck_assert_int_eq(delete_tried(&bench, volume, NULL), 0);
+    ck_assert_int_eq(
+        access(arena_format(bench.arena, "%s/" FILE_NAME, point_of(&bench, "srv:/a")), F_OK), -1);
+    volume.pool = "srv:/b";
+    ck_assert_int_eq(delete_tried(&bench, volume, NULL), -1);
+}
+END_TEST
+
 static void see_draft(void *arg, const struct driver_draft *draft) {
     ck_assert_str_eq(draft->name_id, "x");
     ck_assert_ptr_nonnull(strstr(draft->where, "/mnt/caebfba677ff5270f13115d65b19ab20/.volume-x."));
@@ -705,14 +772,6 @@ END_TEST
 
 /* ---- files there ---- */
 
-static void put_file(struct bench *bench, const char *share, const char *name) {
-    const char *path = arena_format(bench->arena, "%s/%s", point_of(bench, share), name);
-    autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(ftruncate(fd, GIB), 0);
-}
-
 static int manage(struct bench *bench, const char *name, struct driver_created *ret) {
     const struct driver_volume volume = A_VOLUME;
 
@@ -745,6 +804,7 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_pool_per_share_for_netapp, a_repeated_create_finds_the_share_of_the_first,
            a_repeated_create_searches_every_share,
            another_file_system_at_the_mount_point_of_a_share_is_not_used,
+           a_delete_needs_its_own_share_only, a_delete_needs_the_share_of_its_pool_only,
            files_of_a_lost_share_are_not_guessed, no_share_with_space_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_accessible_to_others_only_when_so_configured,

@@ -1,6 +1,7 @@
 /*
  * os-reset_status, and its effect on an extend (R56–R58, X33, X34).
  */
+#include "manager/runtime/job.h"
 #include "tests/lib/extend.h"
 
 #define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
@@ -183,6 +184,41 @@ START_TEST(a_volume_whose_create_failed_is_not_reset_to_a_usable_status) {
 }
 END_TEST
 
+static const char *tried; /* as the driver gets it */
+
+static int read_tried(struct work *work, void *arg, struct error *err) {
+    struct volume volume;
+
+    if (volume_details(work, arg, &volume, err) < 0)
+        return -1;
+    tried = driver_volume_of(&volume).tried;
+    return 0;
+}
+
+/* Of an operation with several workers one may have been at another place. */
+START_TEST(a_failed_create_records_where_it_was_tried) {
+    for (int others = 0; others <= 1; others++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = create(world);
+        struct work base;
+        struct error err;
+
+        if (others)
+            world_sql(world, "UPDATE operations SET attempts = 1");
+        memory_fail_next(world->memory, "create_volume", ERROR_BACKEND);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "error");
+        base = work_own(&world->settings, world->arena);
+        ck_assert_int_eq(work_read(world->db, &base, read_tried, (char *)(uintptr_t)id, &err), 0);
+        if (others)
+            ck_assert_ptr_null(tried);
+        else
+            ck_assert_str_eq(tried, "memory");
+        assert_can_be_deleted(world, id);
+    }
+}
+END_TEST
+
 /* The driver has destroyed the volume, says that it has failed, and cannot be queried. */
 static bool unreadable;
 
@@ -345,6 +381,7 @@ CHECK_MAIN("reset", a_reset_to_deleting_is_accepted_and_deletes_nothing,
            a_volume_on_no_backend_is_not_reset_to_a_usable_status,
            a_volume_is_not_reset_to_a_usable_status_before_its_create_has_ended,
            a_forced_delete_of_a_creating_volume_is_not_reset_to_a_usable_status,
+           a_failed_create_records_where_it_was_tried,
            a_volume_whose_create_failed_is_not_reset_to_a_usable_status,
            a_volume_whose_delete_failed_is_usable_only_with_its_storage,
            a_volume_whose_delete_failed_can_be_used_again,
