@@ -104,7 +104,7 @@ START_TEST(other_content_is_left_alone) {
         int file = attach(64 * MIB, false);
         char *before = arena_alloc(arena, MIB), *after = arena_alloc(arena, MIB);
 
-        ck_assert_int_eq(shell("d=%s; %s", device, makers[i]), 0);
+        ck_assert_int_eq(shell("d=%s; %s; sync $d", device, makers[i]), 0);
         ck_assert_int_eq(pread(file, before, MIB, 0), MIB);
         assert_refused("ext4", false, ERROR_PRECONDITION);
         ck_assert_int_eq(pread(file, after, MIB, 0), MIB);
