@@ -86,13 +86,21 @@ static int check_equal(const struct target *target, const struct change *change,
 static int shrink(struct target *target, struct member *surplus, unsigned wanted,
                   struct error *err) {
     struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
-    const struct generation next = { .wanted = wanted };
+    struct generation next = { .wanted = wanted };
     int outcome = 0;
 
     assert(wanted > 0 && wanted <= REPLICAS_MOST);
     if (check_equal(target, &change, err) < 0)
         return -1;
     target_job_next(target, JOB_FORGOTTEN);
+    /* After a death while the generation is written, those that stay are a majority of the one
+     * before, too: where they are not, fewer replicas are wanted first. One is written at once. */
+    if (surplus && generation_has(&target->current, surplus->replica.uid) &&
+        target->current.count > 2 && target->current.count <= generation_needed(&target->current)) {
+        surplus = NULL;
+        next.wanted = target->current.count;
+        change = (struct change){ .wanted = next.wanted };
+    }
     /* With a lower threshold a write is on enough of the others in any case. */
     if ((surplus && member_votes(surplus) && generation_needed(&next) == target->threshold
              ? target_exclude(target, surplus, change, err)
@@ -105,7 +113,7 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     if (outcome < 0)
         return -1;
     log_info(NULL, "volume has fewer replicas", "volume_id", target->volume, "replicas",
-             LOG_INT(wanted), NULL);
+             LOG_INT(next.wanted), NULL);
     if (surplus) {
         assert(!generation_has(&target->current, surplus->replica.uid));
         member_close(target, surplus);

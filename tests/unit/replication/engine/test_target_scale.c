@@ -361,6 +361,28 @@ START_TEST(an_interrupted_change_is_continued_by_the_next_owner) {
 }
 END_TEST
 
+/* The pool of one that stays takes no state meanwhile. */
+START_TEST(an_interrupted_removal_of_two_leaves_a_quorum) {
+    end();
+    begin_with(4);
+    serve();
+    assert_done(target_evict(target, uids[3], &err));
+    write_some(20);
+    ck_assert_int_eq(unlink(file_of(2, "state.new")), 0);
+    ck_assert_int_eq(mkdir(file_of(2, "state.new"), 0700), 0);
+    (void)target_scale(target, (struct replica[]){ all[1], all[2] }, 2, 0, &err);
+    kill_daemon();
+    checker_disconnect(&checker);
+    watch();
+    ck_assert_int_eq(rmdir(file_of(2, "state.new")), 0);
+    serve();
+    read_all();
+    while (!resynchronize())
+        ;
+    (void)scale_to("bc");
+}
+END_TEST
+
 START_TEST(none_and_too_many_replicas_are_refused) {
     struct replica many[REPLICAS_MOST + 1] = { all[0] };
 
@@ -464,6 +486,7 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 another_replica_joins_beside_one_that_failed_to_join,
                 a_lost_replica_is_removed_from_the_number,
                 an_interrupted_change_is_continued_by_the_next_owner,
+                an_interrupted_removal_of_two_leaves_a_quorum,
                 none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica,
                 a_newer_generation_of_another_owner_is_not_overwritten,
                 a_replica_without_a_vote_is_released_while_another_is_missing)
