@@ -119,26 +119,14 @@ struct step {
 
 enum outcome { DIED, REFUSED, DONE };
 
-static void make_next(const struct world *world, const struct generation *before,
-                      const struct place *current, const bool *votes, const struct step *step,
-                      struct place *ret) {
-    unsigned count = 0;
-
-    *ret = (struct place){ .number = (uint8_t)(current->number + 1),
-                           .base = current->number,
-                           .base_nonce = current->nonce,
-                           .wanted = (uint8_t)(step->wanted ? step->wanted : before->wanted) };
-    while (is_known(world, ret->number, ret->nonce))
-        ret->nonce++;
-    for (unsigned i = 0; i < FEW; i++) {
-        if (votes[i] && i != step->without) {
-            ret->members |= (uint8_t)(1U << i);
-            count++;
-        }
-    }
-    if (ret->wanted < count)
-        ret->wanted = (uint8_t)count;
-}
+/* A target that serves, or starts. */
+struct life {
+    bool votes[MEMBERS_MOST];
+    struct place current;
+    unsigned quorum, threshold; /* of the daemon, in bits; 0 threshold: no client is admitted */
+    bool equal;                 /* the voters are known to be so */
+    bool alone;                 /* all other replicas are reached and known */
+};
 
 static void as_generation(const struct place *place, struct generation *ret) {
     const struct world world = { .at[0] = *place };
@@ -148,19 +136,69 @@ static void as_generation(const struct place *place, struct generation *ret) {
     *ret = state.generation;
 }
 
+static unsigned needed_of(const struct place *place) {
+    struct generation generation;
+
+    as_generation(place, &generation);
+    return generation_needed(&generation);
+}
+
+static bool has_it(const struct place *at, const struct place *generation) {
+    return at->number == generation->number && at->nonce == generation->nonce;
+}
+
+static unsigned count_old(const struct place *before, const struct place *next) {
+    return (unsigned)__builtin_popcount(before->members & next->members);
+}
+
+/* As in target_state.c. */
+static bool may_follow(const struct place *before, const struct place *tried,
+                       const struct place *next) {
+    const unsigned old = count_old(before, next);
+    struct generation first, last, made;
+
+    as_generation(before, &first);
+    as_generation(tried, &last);
+    as_generation(next, &made);
+    return generation_follows(&first, &made) && generation_follows(&last, &made) &&
+           (old == made.count || (old >= generation_needed(&first) &&
+                                  (has_it(tried, before) || old >= generation_needed(&made))));
+}
+
+static void make_next(const struct world *world, const struct place *before,
+                      const struct place *tried, const bool *votes, const struct step *step,
+                      struct place *ret) {
+    unsigned count = 0;
+
+    *ret = (struct place){ .number = (uint8_t)(tried->number + 1),
+                           .base = tried->number,
+                           .base_nonce = tried->nonce,
+                           .wanted = (uint8_t)(step->wanted ? step->wanted : before->wanted) };
+    while (is_known(world, ret->number, ret->nonce))
+        ret->nonce++;
+    for (unsigned i = 0; i < FEW; i++) {
+        if (votes[i] && i != step->without) {
+            ret->members |= (uint8_t)(1U << i);
+            count++;
+        }
+    }
+    if (!has_it(tried, before) && step->with < FEW && votes[step->with] &&
+        ret->wanted < tried->wanted)
+        ret->wanted = tried->wanted;
+    if (ret->wanted < count)
+        ret->wanted = (uint8_t)count;
+}
+
 /* 0, or how many failed; -1 died. */
-static int write_next(struct world *world, const struct place *next, bool *votes,
-                      const struct step *step, unsigned *left) {
+static int write_to(struct world *world, unsigned which, const struct place *next, bool *votes,
+                    const struct step *step, unsigned *left) {
     int failed = 0;
 
-    for (unsigned turn = 0; turn <= FEW; turn++) {
-        unsigned i = turn == FEW ? step->with : turn;
-        bool has;
+    for (unsigned i = 0; i < FEW; i++) {
+        const uint8_t has = world->at[i].has || i == step->with;
 
-        if (i == FEW || (i == step->with && (turn < FEW || failed > 0)) ||
-            !(next->members & 1U << i))
+        if (!(which & 1U << i))
             continue;
-        has = world->at[i].has || i == step->with;
         if (i != step->fails && (*left)-- == 0)
             return -1;
         if (i != step->fails || step->lies) {
@@ -175,140 +213,63 @@ static int write_next(struct world *world, const struct place *next, bool *votes
     return failed;
 }
 
-/* First the counting generation is written to its voters without it. */
-static int roll(struct world *world, const struct place *current, bool *votes,
-                const struct step *step, unsigned *left) {
-    for (unsigned i = 0; i < FEW; i++) {
-        struct place *at = &world->at[i];
-        uint8_t has = at->has;
-
-        if (!votes[i] || (at->number == current->number && at->nonce == current->nonce))
-            continue;
-        if (i == step->fails) {
-            votes[i] = false;
-            return 1;
-        }
-        if ((*left)-- == 0)
-            return -1;
-        *at = *current;
-        at->has = has;
-    }
-    return 0;
-}
-
-static enum outcome change(struct world *world, const struct quorum_plan *plan,
-                           const struct place *current, const struct step *step,
-                           struct place *ret) {
-    const struct generation before = plan->current;
-    unsigned left = step->dies;
-    bool votes[MEMBERS_MOST];
-    struct place next = *current;
+static int write_next(struct world *world, const struct place *before, const struct place *next,
+                      bool *votes, const struct step *step, unsigned *left) {
+    const unsigned old = next->members & before->members, new = next->members & ~old;
+    const bool enough = count_old(before, next) >= needed_of(next);
     int failed;
 
-    memcpy(votes, plan->votes, sizeof(votes));
-    failed = roll(world, current, votes, step, &left);
+    failed = write_to(world, enough ? old : new, next, votes, step, left);
+    return failed != 0 ? failed : write_to(world, enough ? new : old, next, votes, step, left);
+}
+
+/* As generation_change(): the next generation, or the last one that was tried, is the current one
+ * afterwards. */
+static enum outcome change(struct world *world, struct life *life, const struct step *step) {
+    const struct place before = life->current;
+    bool votes[MEMBERS_MOST] = { false };
+    unsigned left = step->dies, behind = 0;
+    int failed;
+
+    for (unsigned i = 0; i < FEW; i++) {
+        votes[i] = life->votes[i];
+        behind |= votes[i] && !has_it(&world->at[i], &before) ? 1U << i : 0;
+    }
+    failed = write_to(world, behind, &before, votes, step, &left);
     if (failed < 0 || (failed > 0 && (step->wanted > 0 || step->with < FEW)))
         return failed < 0 ? DIED : REFUSED;
-    if (step->with < FEW) {
-        world->at[step->with] = (struct place){ 0 };
+    if (step->with < FEW)
         votes[step->with] = true;
-    }
     do {
-        struct generation tried, made;
-        struct place last = next;
-
-        make_next(world, &before, &last, votes, step, &next);
-        as_generation(&last, &tried);
-        as_generation(&next, &made);
-        if (!generation_follows(&before, &made) || !generation_follows(&tried, &made))
-            return REFUSED;
-        failed = write_next(world, &next, votes, step, &left);
-    } while (failed > 0);
-    *ret = next;
-    return failed < 0 ? DIED : DONE;
-}
-
-/* No write comes, or a write is answered, by all members or by all that are needed; then the writer
- * dies, or stops and marks some clean, if they are known to be equal. */
-static void write_and_end(const struct world *before, const struct place *current, bool equal) {
-    struct generation generation;
-
-    remember(*before);
-    as_generation(current, &generation);
-    for (unsigned missing = 0; missing <= FEW; missing++) {
-        struct world world = *before;
-        bool misses = missing < FEW;
-
-        if (misses && (!(current->members & 1U << missing) ||
-                       generation.count <= generation_needed(&generation)))
-            continue;
-        for (unsigned i = 0; i < FEW; i++)
-            world.at[i].has = i != missing && (current->members & 1U << i);
-        remember(world);
-        for (unsigned i = 0; i < FEW && !misses && equal; i++) {
-            if (!(current->members & 1U << i))
-                continue;
-            world.at[i].clean = 1;
-            remember(world);
-        }
-    }
-}
-
-static void try_step(const struct world *before, const struct quorum_plan *plan,
-                     const struct place *current, struct step step, bool equal) {
-    enum outcome outcome = DIED;
-
-    for (step.dies = 0; outcome == DIED; step.dies++) {
-        struct world world = *before;
+        const struct place tried = life->current;
         struct place next;
 
-        outcome = change(&world, plan, current, &step, &next);
-        if (outcome == DONE)
-            write_and_end(&world, &next, equal);
-        else
-            remember(world);
-    }
+        make_next(world, &before, &tried, votes, step, &next);
+        if (!may_follow(&before, &tried, &next))
+            return REFUSED;
+        life->current = next;
+        failed = write_next(world, &before, &next, votes, step, &left);
+    } while (failed > 0);
+    if (failed < 0)
+        return DIED;
+    for (unsigned i = 0; i < FEW; i++)
+        life->votes[i] = life->current.members & 1U << i;
+    return DONE;
 }
 
-static void try_faults(const struct world *world, const struct quorum_plan *plan,
-                       const struct place *current, struct step step, bool equal) {
-    for (step.fails = 0; step.fails <= FEW; step.fails++) {
-        step.lies = false;
-        try_step(world, plan, current, step, equal);
-        step.lies = true;
-        if (step.fails < FEW)
-            try_step(world, plan, current, step, equal);
-    }
-}
+/* ---- writes of clients ---- */
 
-/* As before, with one more, without one, with fewer wanted. Of voters that may lack a write no
- * fewer are wanted, and unreadable content is not copied. */
-static void try_changes(const struct world *world, const struct quorum_plan *plan,
-                        const struct place *current, bool equal, bool readable) {
-    const unsigned count = plan->voters;
+static void plan_with(const struct world *world, unsigned reached, struct quorum_plan *ret) {
+    struct replica_state made[FEW];
+    const struct replica_state *states[FEW] = { NULL };
 
-    try_faults(world, plan, current, (struct step){ NO_REPLICA, NO_REPLICA, 0, 0, 0, 0 }, equal);
-    if (equal)
-        try_faults(world, plan, current, (struct step){ NO_REPLICA, NO_REPLICA, count, 0, 0, 0 },
-                   equal);
     for (unsigned i = 0; i < FEW; i++) {
-        if (!plan->votes[i]) {
-            if (readable)
-                try_faults(world, plan, current, (struct step){ NO_REPLICA, i, 0, 0, 0, 0 }, equal);
-            continue;
-        }
-        try_faults(world, plan, current, (struct step){ i, NO_REPLICA, 0, 0, 0, 0 }, equal);
-        if (count > 1 && equal)
-            try_faults(world, plan, current, (struct step){ i, NO_REPLICA, count - 1, 0, 0, 0 },
-                       equal);
-        for (unsigned j = 0; j < FEW && readable; j++) {
-            if (!plan->votes[j])
-                try_faults(world, plan, current, (struct step){ i, j, 0, 0, 0, 0 }, equal);
-        }
+        make_state(world, i, &made[i]);
+        if (reached & 1U << i)
+            states[i] = &made[i];
     }
+    quorum_plan(VOLUME, states, FEW, 0, ret);
 }
-
-/* ---- reads ---- */
 
 static const char *describe(const struct world *world, const struct quorum_plan *plan) {
     static char text[400];
@@ -344,43 +305,175 @@ static bool evaluate(const struct world *world, const struct quorum_plan *plan,
     return true;
 }
 
-static void find_current(const struct world *world, const struct quorum_plan *plan,
-                         struct place *ret) {
+/* No write comes, or one is answered, by as many of the daemon's replicas as are needed. If one
+ * replica alone fails, and all are there again, it can be read. */
+static void write_some(const struct world *before, const struct life *life,
+                       const struct step *step) {
+    const unsigned failing = step->fails < FEW ? 1U << step->fails : 0;
+
+    remember(*before);
+    for (unsigned answers = 1; answers < 1U << FEW && life->threshold > 0; answers++) {
+        struct world world = *before;
+        struct quorum_plan plan;
+        bool readable = false;
+
+        if ((answers & life->quorum) != answers ||
+            (unsigned)__builtin_popcount(answers) < life->threshold)
+            continue;
+        for (unsigned i = 0; i < FEW; i++)
+            world.at[i].has = answers >> i & 1;
+        remember(world);
+        if (!life->alone || (life->quorum & ~answers & ~failing))
+            continue;
+        plan_with(&world, (1U << FEW) - 1, &plan);
+        ck_assert_msg(evaluate(&world, &plan, &readable) && readable,
+                      "%c fails, and an answered write cannot be read:%s",
+                      step->fails < FEW ? 'a' + step->fails : '-', describe(&world, &plan));
+    }
+}
+
+/* The writer stops and marks some clean, if they are known to be equal. */
+static void stop(const struct world *before, const struct life *life) {
+    struct world world = *before;
+
+    for (unsigned i = 0; i < FEW && life->equal; i++)
+        world.at[i].has = life->votes[i];
+    for (unsigned i = 0; i < FEW && life->equal; i++) {
+        if (!life->votes[i])
+            continue;
+        world.at[i].clean = 1;
+        remember(world);
+    }
+}
+
+/* Of a target that is not serving yet, or has to restart for another threshold, no client is
+ * admitted. */
+static bool exclude(struct life *life, const struct step *step, unsigned needed) {
+    const unsigned leaving = step->without < FEW ? 1U << step->without : 0;
+
+    if (life->threshold == 0)
+        return true;
+    if (needed > life->threshold)
+        life->threshold = 0;
+    else if (needed == life->threshold)
+        life->quorum &= ~leaving;
+    return (unsigned)__builtin_popcount(life->quorum) >= life->threshold;
+}
+
+static unsigned needed_next(const struct life *life, const struct step *step) {
+    const unsigned members = (unsigned)__builtin_popcount(life->current.members),
+                   count = members + (step->with < FEW) - (step->without < FEW);
+    struct generation next = { .wanted = step->wanted ? step->wanted : life->current.wanted };
+
+    if (next.wanted < count)
+        next.wanted = count;
+    return generation_needed(&next);
+}
+
+static void try_step(const struct world *before, const struct life *at_first, struct step step) {
+    const unsigned needed = needed_next(at_first, &step);
+    enum outcome outcome = DIED;
+
+    for (step.dies = 0; outcome == DIED; step.dies++) {
+        struct world world = *before;
+        struct life life = *at_first;
+
+        if (!exclude(&life, &step, needed))
+            return;
+        if (step.with < FEW)
+            world.at[step.with] = (struct place){ 0 };
+        outcome = change(&world, &life, &step);
+        write_some(&world, &life, &step);
+        if (outcome == DONE) {
+            life.quorum = life.current.members;
+            life.threshold = needed_of(&life.current);
+            write_some(&world, &life, &step);
+            stop(&world, &life);
+        }
+    }
+}
+
+static void try_faults(const struct world *world, const struct life *life, struct step step) {
+    for (step.fails = 0; step.fails <= FEW; step.fails++) {
+        step.lies = false;
+        try_step(world, life, step);
+        step.lies = true;
+        if (step.fails < FEW)
+            try_step(world, life, step);
+    }
+}
+
+/* As before, with one more, without one, with fewer wanted. Of voters that may lack a write no
+ * fewer are wanted, and unreadable content is not copied. A replica joins when the generation is
+ * without it. */
+static void try_changes(const struct world *world, const struct life *life, bool readable) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < FEW; i++)
+        count += life->votes[i];
+    try_faults(world, life, (struct step){ NO_REPLICA, NO_REPLICA, 0, 0, 0, 0 });
+    if (life->equal)
+        try_faults(world, life, (struct step){ NO_REPLICA, NO_REPLICA, count, 0, 0, 0 });
+    for (unsigned i = 0; i < FEW; i++) {
+        if (!life->votes[i]) {
+            if (readable && !(life->current.members & 1U << i))
+                try_faults(world, life, (struct step){ NO_REPLICA, i, 0, 0, 0, 0 });
+            continue;
+        }
+        try_faults(world, life, (struct step){ i, NO_REPLICA, 0, 0, 0, 0 });
+        if (count > 1 && life->equal && (count == 2 || count > needed_of(&life->current)))
+            try_faults(world, life, (struct step){ i, NO_REPLICA, count - 1, 0, 0, 0 });
+        for (unsigned j = 0; j < FEW && readable; j++) {
+            if (!life->votes[j] && !(life->current.members & 1U << j))
+                try_faults(world, life, (struct step){ i, j, 0, 0, 0, 0 });
+        }
+    }
+}
+
+/* A target that starts with these replicas. It serves if all have the generation already: then the
+ * changes are those of a serving one. */
+static void begin_life(const struct world *world, const struct quorum_plan *plan,
+                       struct life *ret) {
+    bool serves = true;
+
+    *ret = (struct life){ .equal = false };
+    memcpy(ret->votes, plan->votes, sizeof(ret->votes));
     for (unsigned i = 0; i < FEW; i++) {
         struct replica_state state;
 
         make_state(world, i, &state);
         if (generation_same(&state.generation.id, &plan->current.id))
-            *ret = world->at[i];
+            ret->current = world->at[i];
+        if (plan->votes[i])
+            ret->quorum |= 1U << i;
     }
-    ret->clean = ret->has = 0;
+    ret->current.clean = ret->current.has = 0;
+    for (unsigned i = 0; i < FEW; i++)
+        serves &= !plan->votes[i] || (has_it(&world->at[i], &ret->current) && !world->at[i].clean);
+    if (serves && ret->quorum == ret->current.members)
+        ret->threshold = plan->needed;
 }
 
 static void go_on(const struct world *world, unsigned reached) {
-    struct replica_state made[FEW];
-    const struct replica_state *states[FEW] = { NULL };
     struct world level = *world;
     struct quorum_plan plan;
     bool readable = false;
-    struct place current = { 0 };
+    struct life life;
 
-    for (unsigned i = 0; i < FEW; i++) {
-        make_state(world, i, &made[i]);
-        if (reached & 1U << i)
-            states[i] = &made[i];
-    }
-    quorum_plan(VOLUME, states, FEW, 0, &plan);
+    plan_with(world, reached, &plan);
     if (!evaluate(world, &plan, &readable))
         return;
     served++;
-    find_current(world, &plan, &current);
+    begin_life(world, &plan, &life);
     if (plan.verdict == QUORUM_RESYNC && plan.voters > 1)
-        try_changes(world, &plan, &current, false, readable);
+        try_changes(world, &life, readable);
     if (!readable)
         return;
     for (unsigned i = 0; i < FEW; i++)
         level.at[i].has |= plan.votes[i];
-    try_changes(&level, &plan, &current, true, true);
+    life.equal = true;
+    life.alone = reached == (1U << FEW) - 1;
+    try_changes(&level, &life, true);
 }
 
 START_TEST(a_served_volume_has_each_answered_write) {
