@@ -38,8 +38,14 @@ class Reclaim:
         for byte, at, size in ((171, 0, DATA_MIB), (0, DATA_MIB, ZEROS_MIB),
                                (205, DATA_MIB + ZEROS_MIB, 1)):
             command = f"{word} -P {byte} {at}M {size}M"
-            done = subprocess.run(["qemu-io", "-f", self.format, "-c", command,
-                                   self.path(volume_id)], capture_output=True, check=False)
+
+            def run(command=command):
+                """A reclaim that an attach cut short has the image's locks a moment longer."""
+                done = subprocess.run(["qemu-io", "-f", self.format, "-c", command,
+                                       self.path(volume_id)], capture_output=True, check=False)
+                return b"Failed to get" not in done.stderr and done
+
+            done = until(run, 30, "the locks of the image")
             self.assertEqual(done.returncode, 0, f"{command}: {done.stdout} {done.stderr}")
 
     def fill(self, volume_id):
