@@ -5,6 +5,7 @@
 #include "csi/controller/groups.private.h"
 
 #include "common/words.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -12,16 +13,6 @@
 
 static bool has_text(char *const *texts, size_t count, const char *text) {
     return words_have((const char *const *)texts, count, text);
-}
-
-bool group_has(const json_t *ids, const char *id) {
-    for (size_t i = 0; i < json_array_size(ids); i++) {
-        const char *one = json_string_value(json_array_get(ids, i));
-
-        if (one && strcmp(one, id) == 0)
-            return true;
-    }
-    return false;
 }
 
 static const char *with_comma(struct arena *arena, const char *list, const char *id) {
@@ -33,7 +24,7 @@ const char *group_missing(struct arena *arena, const struct remote_group *group,
     const char *list = "";
 
     for (size_t i = 0; i < count; i++)
-        if (!group_has(group->volumes, ids[i]) && !has_text(ids, i, ids[i]))
+        if (!json_list_has(group->volumes, ids[i]) && !has_text(ids, i, ids[i]))
             list = with_comma(arena, list, ids[i]);
     return list;
 }

@@ -5,6 +5,7 @@
 
 #include "client/pools.h"
 #include "common/words.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -210,7 +211,7 @@ static int check_volume_types(const struct client *api, struct arena *arena,
                        : controller_outcome_unknown(-1, err);
         if (!words_have(ids, known, type.id))
             ids[known++] = type.id;
-        if (!group_has(group->volume_types, type.id))
+        if (!json_list_has(group->volume_types, type.id))
             return differs(group, "parameters", err);
     }
     return known == 0 || known == json_array_size(group->volume_types)

@@ -5,6 +5,7 @@
 
 #include "common/cleanup.h"
 #include "common/words.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -158,7 +159,7 @@ static int show(const struct client *api, struct arena *arena,
         result = add_member(api, arena, row, json_string_value(json_array_get(group.volumes, i)),
                             shown, err);
     for (size_t i = 0; i < source_count && result == 0; i++)
-        if (!group_has(group.volumes, sources[i]) &&
+        if (!json_list_has(group.volumes, sources[i]) &&
             !words_have((const char *const *)sources, i, sources[i]))
             result = add_member(api, arena, row, sources[i], shown, err);
     for (size_t i = 0; i < count && result == 0; i++)

@@ -34,8 +34,6 @@ int group_again(const struct grpc_call *call, const struct client *api, struct r
 int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
                Volumegroup__VolumeGroup **ret, struct error *err);
 
-/* Is the id in the list of a group's volumes or types? */
-bool group_has(const json_t *ids, const char *id);
 /* Comma-separated lists: the requested volumes that are not in the group, each once; and those in
  * the group that are not requested. */
 const char *group_missing(struct arena *arena, const struct remote_group *group, char *const *ids,

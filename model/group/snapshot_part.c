@@ -2,8 +2,6 @@
 
 #include "json/json.h"
 
-#include <string.h>
-
 int group_snapshot_hand_over(struct work *work, const struct operation *held,
                              const struct group_snapshot_parts *parts, struct error *err) {
     for (int i = 0; i < parts->count; i++) {
@@ -62,12 +60,7 @@ bool group_snapshot_is_of_moment(struct arena *arena, const struct operation *op
 
 bool group_snapshot_is_together(struct arena *arena, const struct operation *operation,
                                 const char *snapshot_id) {
-    const json_t *list = read_together(arena, operation);
-
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), snapshot_id) == 0)
-            return true;
-    return false;
+    return json_list_has(read_together(arena, operation), snapshot_id);
 }
 
 int group_snapshot_has_left(struct work *work, const struct group_snapshot_parts *parts,

@@ -182,15 +182,7 @@ static const char *spec_path(const struct pair *spec) {
 
 /* The pool's driver reads it itself. */
 static bool is_the_drivers(const json_t *capabilities, const char *key) {
-    const json_t *own = json_object_get(capabilities, POOL_EXTRA_SPECS);
-
-    for (size_t i = 0; i < json_array_size(own); i++) {
-        const char *known = json_string_value(json_array_get(own, i));
-
-        if (known && strcmp(known, key) == 0)
-            return true;
-    }
-    return false;
+    return json_list_has(json_object_get(capabilities, POOL_EXTRA_SPECS), key);
 }
 
 bool capability_needed(const struct pairs *specs) {
