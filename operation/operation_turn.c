@@ -9,6 +9,16 @@
 
 #include <string.h>
 
+#define PAUSE_LEAST_US    SECOND_US
+#define PASSED_ON_MOST_US (10 * SECOND_US)
+
+int64_t operation_pause_us(const struct operation *operation, int64_t clock_us, int64_t most_us) {
+    int64_t pause_us = (clock_us - operation->created_at) / 8;
+
+    assert(most_us >= PAUSE_LEAST_US);
+    return pause_us < PAUSE_LEAST_US ? PAUSE_LEAST_US : pause_us > most_us ? most_us : pause_us;
+}
+
 /* clang-format off */
 #define IS_LEFT TARGETS_ITSELF("other") " AND other." IS_CANCELLED
 #define NOTHING_CANCELLED_IS_LEFT \
@@ -17,6 +27,21 @@
     "(turn_of IS NOT NULL OR NOT EXISTS (SELECT 1 FROM operation_turns mine JOIN operations other ON " \
     "other.volume_id = mine.turn_of WHERE mine.operation_id = operations.id AND " IS_LEFT "))))"
 /* clang-format on */
+
+/* It waits for a manager of the version that has written it. */
+static int pass_on(struct work *work, const struct operation *operation, struct error *err) {
+    int64_t pause_us = operation_pause_us(operation, work->clock_us, PASSED_ON_MOST_US);
+
+    return queue_advance(work,
+                         db_query(work->tx, err,
+                                  "UPDATE operations SET owner = '', lease_until = $1, "
+                                  "updated_at = $2 WHERE id = $3" RETURNING_PASSED,
+                                  DB_INT(work->clock_us + pause_us), DB_INT(work->clock_us),
+                                  DB_TEXT(operation->id)),
+                         err) < 0
+               ? -1
+               : 2;
+}
 
 /* The query is one of its own: SQLite would copy the row of an UPDATE with its conditions to a
  * table, and once more for RETURNING. */
@@ -36,6 +61,8 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
     if (found <= 0)
         return found;
     assert(!ret->owner || ret->lease_until < work->over_us);
+    if (ret->phase == PHASES || !operation_kind_find(ret->kind->name))
+        return pass_on(work, ret, err);
     ret->owner = arena_text(work->arena, owner);
     ret->lease_until = lease;
     ret->attempts++;

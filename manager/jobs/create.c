@@ -184,7 +184,8 @@ static int open_content(void *arg, struct volume_io **ret, struct error *err) {
 #define IMAGE_ATTEMPTS_MOST 30
 
 static int image_failed(const struct job *job, struct error *err) {
-    if (err->kind == ERROR_UNAVAILABLE && job->operation.attempts > IMAGE_ATTEMPTS_MOST)
+    if (err->kind == ERROR_UNAVAILABLE &&
+        !job_may_try(job, job->operation.attempts, IMAGE_ATTEMPTS_MOST + 1, ASK_AGAIN_PAUSE_US))
         err->kind = ERROR_BACKEND;
     return -1;
 }

@@ -181,7 +181,7 @@ bool event_is_certain(enum event_verdict verdict, const struct error *answer) {
 
 static int end_notify(struct job *job, const struct notification_event *event, bool delivered,
                       const char *failure, const struct error *answer, struct error *err) {
-    if (!delivered && job->operation.attempts < NOTIFY_ATTEMPTS)
+    if (!delivered && job_may_try(job, job->operation.attempts, NOTIFY_ATTEMPTS, NOTIFY_PAUSE_US))
         return job_retry(job, NOTIFY_PAUSE_US, err);
     if (!delivered)
         log_warning(&job->context.log, failure, "volume_id", job->volume.id, "instance_uuid",

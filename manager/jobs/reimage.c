@@ -43,7 +43,7 @@ int job_reimage(struct job *job, struct error *err) {
 
         if (job_check_lease(job, err) < 0)
             return -1;
-        if (may_pass && job->operation.attempts < TRIES)
+        if (may_pass && job_may_try(job, job->operation.attempts, TRIES, ASK_AGAIN_PAUSE_US))
             return job_ask_again(job, &failure, err);
         log_error(&job->context.log, "reimage failed", "volume_id", job->volume.id, "pool",
                   job->volume.host, "reason", failure.message, NULL);

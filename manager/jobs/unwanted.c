@@ -1,15 +1,16 @@
 /*
  * Removes an object that no row wants, in place of the late worker that made it.
  */
-#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "manager/runtime/job.h"
 #include "model/unwanted_object.h"
 
 #include <string.h>
 
-/* An unavailable backend comes back; another failure may stay for ever. */
-#define ATTEMPTS_MOST 30
+/* An unavailable backend comes back; another failure may stay for ever, and has a day of attempts
+ * each ten minutes. */
+#define ATTEMPTS_MOST 145
+#define PAUSE_MOST_US (600 * SECOND_US)
 
 static const struct job_clean_up *const clean_ups[] = { &clean_up_volume, &clean_up_snapshot,
                                                         &clean_up_assist, &clean_up_managed,
@@ -48,18 +49,19 @@ static const struct job_clean_up *find_clean_up(struct job *late) {
 }
 
 int job_remove_unwanted(struct job *job, struct error *err) {
-    static const struct backoff_limits pauses = { .first_us = SECOND_US,
-                                                  .most_us = 600 * SECOND_US };
-    unsigned attempts = (unsigned)job->operation.attempts;
+    int64_t now_us = clock_shared_us(job->manager->settings.settings->clock);
+    int64_t pause_us = operation_pause_us(&job->operation, now_us, PAUSE_MOST_US);
     struct error why = { 0 };
     struct job late = *job;
     const struct job_clean_up *clean_up = find_clean_up(&late);
     int unwanted = -1;
 
-    if (!clean_up)
+    if (!clean_up) {
         log_warning(&job->context.log, "clean-up not known to this version", "object_id",
                     job->operation.object_id, NULL);
-    if (clean_up && job_read(&late, read_volume, &late, &why) == 0)
+        return job_put_back(job, pause_us, err);
+    }
+    if (job_read(&late, read_volume, &late, &why) == 0)
         unwanted = job_read(&late, clean_up->unwanted, &late, &why);
     if (unwanted == CLEAN_UP_WANTED)
         return job_end(job, err);
@@ -70,8 +72,8 @@ int job_remove_unwanted(struct job *job, struct error *err) {
         return job_end(job, err);
     }
     if (unwanted != CLEAN_UP_UNWANTED || why.kind == ERROR_UNAVAILABLE || why.kind == ERROR_BUSY ||
-        attempts < ATTEMPTS_MOST)
-        return job_retry(job, backoff_pause_us(&pauses, attempts), err);
+        job_may_try(job, job->operation.attempts, ATTEMPTS_MOST, PAUSE_MOST_US))
+        return job_retry(job, pause_us, err);
     log_warning(&job->context.log, "unwanted object may be left on the backend", "kind",
                 late.operation.kind->name, "volume_id", late.volume.id, "object_id",
                 job->operation.object_id, "reason", why.message, NULL);

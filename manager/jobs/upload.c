@@ -396,7 +396,8 @@ int job_upload(struct job *job, struct error *err) {
             drop_late_snapshot(&uploading);
             return -1;
         }
-        if (failure.kind == ERROR_UNAVAILABLE && attempts(&uploading) < TRIES)
+        if (failure.kind == ERROR_UNAVAILABLE &&
+            job_may_try(job, attempts(&uploading), TRIES, ASK_AGAIN_PAUSE_US))
             return job_ask_again(job, &failure, err);
         return fail(&uploading, &failure, err);
     }

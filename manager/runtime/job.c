@@ -8,10 +8,9 @@
 
 #include <string.h>
 
-#define ASK_AGAIN_PAUSE_US 10000000
-#define LATER_PAUSE_US     (2 * SECOND_US)
-#define LATER_PAUSES       5 /* the longest is so many of them */
-#define CLEAN_UP_ATTEMPTS  5 /* while the database takes no record of it */
+#define LATER_PAUSE_US    (2 * SECOND_US)
+#define LATER_PAUSES      5 /* the longest is so many of them */
+#define CLEAN_UP_ATTEMPTS 5 /* while the database takes no record of it */
 
 /* ---- the job's transactions ---- */
 
@@ -189,6 +188,13 @@ bool job_is_first(const struct job *job) {
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
     return failure->kind == ERROR_UNAVAILABLE &&
            (!job_is_first(job) || manager_is_draining(job->manager));
+}
+
+bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us) {
+    const struct clock *clock = job->manager->settings.settings->clock;
+
+    return attempts < most ||
+           clock_shared_us(clock) - job->operation.created_at < (most - 1) * pause_us;
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {

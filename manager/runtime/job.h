@@ -184,3 +184,7 @@ bool job_is_first(const struct job *job);
 bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is released, and the backend is queried again later. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);
+/* Of a kind unknown to the release before, whose managers use up attempts: are there fewer than
+ * `most`, or have these not had the time of so many yet? */
+bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us);
+#define ASK_AGAIN_PAUSE_US (10 * SECOND_US)

@@ -6,15 +6,14 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/log_limit.h"
 #include "manager/runtime/host.h"
 #include "model/attachment/attachment.h"
 
 #include <string.h>
 
-#define RETRY_PAUSE_US SECOND_US
-/* Before a resource in use is checked again: an eighth of the age of the operation. */
-#define BUSY_PAUSE_US      SECOND_US
-#define BUSY_PAUSE_MOST_US (10 * SECOND_US)
+#define RETRY_PAUSE_US     SECOND_US
+#define BUSY_PAUSE_MOST_US (10 * SECOND_US) /* before a resource in use is checked again */
 
 static const struct {
     const struct operation_kind *kind;
@@ -52,7 +51,17 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
     if (manager_is_draining(job->manager))
         return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
-    return claimed <= 0 ? claimed : read_objects(work, job, err);
+    return claimed == 1 ? read_objects(work, job, err) : claimed;
+}
+
+static void log_passed_on(const struct operation *operation) {
+    static struct log_limit passed_on = LOG_LIMIT;
+    unsigned others;
+
+    if (log_limit_allows(&passed_on, operation->id, clock_monotonic_us(), &others))
+        log_warning(NULL, "operation of another version, left to its managers", "operation_id",
+                    operation->id, "kind", operation->kind->name, "volume_id", operation->volume_id,
+                    "others", LOG_INT(others), NULL);
 }
 
 /* By the transaction of its request.  It may have been cancelled since. */
@@ -138,13 +147,9 @@ static int look_body(struct work *work, void *arg, struct error *err) {
 
 static int wait_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
-    int64_t pause_us = (work->clock_us - job->operation.created_at) / 8;
+    int64_t pause_us = operation_pause_us(&job->operation, work->clock_us, BUSY_PAUSE_MOST_US);
 
     assert(job->found_in_use);
-    if (pause_us < BUSY_PAUSE_US)
-        pause_us = BUSY_PAUSE_US;
-    if (pause_us > BUSY_PAUSE_MOST_US)
-        pause_us = BUSY_PAUSE_MOST_US;
     return operation_wait_for(work, job->operation.id, job_owner(job), job->found_in_use,
                               work->clock_us + pause_us, err);
 }
@@ -189,9 +194,7 @@ static int job_do(struct job *job, struct error *err) {
     for (unsigned i = 0; i < LENGTH(functions); i++)
         if (functions[i].kind == operation->kind)
             function = functions[i].function;
-    if (!function)
-        return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
-                         operation->id, operation->kind->name);
+    assert(function); /* others are not claimed */
     before = log_within(&job->context.log);
     result = function(job, err);
     log_within(before);
@@ -255,14 +258,16 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64
     claimed = is_claimed ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
                          : work_transaction_unsynced(manager->settings.db, &job.base, claim_body,
                                                      &job, err);
-    if (claimed > 0) {
+    if (claimed == 1) {
         job_identify(&job);
         running_claimed(&job, is_claimed ? claimed_us : now_us);
         result = job_do(&job, &reason);
     }
     running_end(manager, &job.running);
-    if (claimed <= 0)
-        return claimed;
+    if (claimed == 2)
+        log_passed_on(&job.operation);
+    if (claimed != 1)
+        return claimed < 0 ? -1 : 0;
     result = job_let_go(&job, result, &reason, err);
     if (manager->settings.operation_ended && job.operation.kind->awaited)
         manager->settings.operation_ended(manager->settings.operation_ended_arg);

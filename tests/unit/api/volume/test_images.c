@@ -257,7 +257,7 @@ START_TEST(an_image_that_stays_unavailable_is_given_up) {
     ck_assert_str_eq(status_of(world, id), "downloading");
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE is_long = 1"), 1);
     world_sql(world, "UPDATE operations SET attempts = 30");
-    world_advance(world, 60);
+    world_advance(world, 600);
     world_settle(world);
     ck_assert_str_eq(status_of(world, id), "error");
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages WHERE action_id = '005'"),

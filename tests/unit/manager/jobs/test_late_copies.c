@@ -302,6 +302,41 @@ START_TEST(a_clean_up_that_fails_waits_without_a_worker) {
 }
 END_TEST
 
+/* Managers of the release before do not know the operation, and use up attempts. */
+START_TEST(a_clean_up_that_fails_is_repeated_for_a_day) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_the_storage_fails);
+    copy_volume();
+    world_settle(world);
+    world_sql(world, "UPDATE operations SET attempts = 1000");
+    for (int i = 0; i < 143; i++) {
+        world_advance(world, 601);
+        world_settle(world);
+    }
+    ck_assert_int_eq(COUNT("operations WHERE kind = 'remove_unwanted'"), 1);
+    world_advance(world, 1200);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("operations"), 0);
+}
+END_TEST
+
+/* The late worker was of a later release. */
+START_TEST(a_clean_up_of_another_version_costs_no_attempt) {
+    autoworld struct world *world = world_new(NULL);
+
+    set_scene(world);
+    sleep_in("clone_volume", deleted_before_the_storage_fails);
+    copy_volume();
+    world_settle(world);
+    world_sql(world, "UPDATE operations SET attempts = 0, arguments = "
+                     "REPLACE(arguments, 'clean_up', 'later')");
+    rest(world);
+    ck_assert_int_eq(COUNT("operations WHERE kind = 'remove_unwanted' AND attempts = 0"), 1);
+}
+END_TEST
+
 /* The process that made the object is gone by then. */
 START_TEST(a_clean_up_is_continued_by_the_next_manager) {
     autoworld struct world *world = world_new(NULL);
@@ -489,7 +524,7 @@ START_TEST(only_an_object_known_as_unwanted_is_reported_as_such) {
         begin_log("WORLD_LOG");
         ck_assert_int_eq(ftruncate(reasons_fd, 0), 0);
         ck_assert_int_eq(lseek(reasons_fd, 0, SEEK_SET), 0);
-        for (int k = 0; k < 40; k++) {
+        for (int k = 0; k < 150; k++) {
             world_settle(world);
             world_advance(world, 601);
         }
@@ -678,6 +713,8 @@ CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and
            leftovers_under_an_old_name_are_removed, a_late_snapshot_keeps_the_moment_of_the_first,
            a_late_snapshot_of_a_deleted_volume_leaves_nothing, a_late_worker_repeats_its_clean_up,
            a_clean_up_that_fails_waits_without_a_worker,
+           a_clean_up_that_fails_is_repeated_for_a_day,
+           a_clean_up_of_another_version_costs_no_attempt,
            a_clean_up_is_continued_by_the_next_manager,
            a_clean_up_is_recorded_after_an_outage_of_the_database,
            a_removal_interrupted_anywhere_is_finished_by_the_next,

@@ -126,6 +126,23 @@ START_TEST(an_event_that_is_refused_is_repeated_a_few_times) {
 }
 END_TEST
 
+/* They do not know the operation. */
+START_TEST(attempts_of_older_managers_end_no_event) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = volume_of(world);
+
+    reserve(world, id);
+    world->verdict = EVENT_UNKNOWN;
+    ck_assert_int_eq(world_action(world, id, "%s", IMAGES_REIMAGE), 202);
+    world_settle(world);
+    world_sql(world, "UPDATE operations SET attempts = 50");
+    world_advance(world, 6);
+    world_settle(world);
+    ck_assert_uint_eq(world->event_count, 2);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 1);
+}
+END_TEST
+
 START_TEST(a_volume_in_another_state_is_refused) {
     static const struct {
         const char *before;
@@ -218,6 +235,7 @@ CHECK_MAIN("reimage", a_failure_is_an_error_with_a_message,
            the_server_of_a_reserved_volume_gets_an_event,
            after_a_reset_the_former_content_is_no_longer_verified,
            an_older_manager_does_not_take_the_event,
-           an_event_that_is_refused_is_repeated_a_few_times, a_volume_in_another_state_is_refused,
+           an_event_that_is_refused_is_repeated_a_few_times,
+           attempts_of_older_managers_end_no_event, a_volume_in_another_state_is_refused,
            an_attached_volume_is_refused, the_action_exists_from_3_68_on,
            without_an_image_service_nothing_is_written, a_stop_between_any_two_steps_ends_the_same)

@@ -261,6 +261,53 @@ START_TEST(leases_of_other_processes_outlive_a_start) {
 }
 END_TEST
 
+/* ---- versions ---- */
+
+static void assert_passed_on(struct world *world) {
+    for (int i = 0; i < 30; i++) {
+        world_settle(world);
+        world_advance(world, 5);
+    }
+    world_settle(world);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM operations WHERE attempts = 0 AND owner = ''"), 1);
+}
+
+/* Managers of the version that has written it may try thrice, say. */
+START_TEST(an_operation_of_another_version_is_left_to_its_managers) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_sql(world, "UPDATE operations SET kind = 'later'");
+    assert_passed_on(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE phase = 'queued'"),
+                     1);
+    world_sql(world, "UPDATE operations SET kind = 'extend', phase = 'later'");
+    assert_passed_on(world);
+    world_sql(world, "UPDATE operations SET phase = 'running'");
+    world_advance(world, 11);
+    world_settle(world);
+    assert_volume(world, id, "available", 5);
+}
+END_TEST
+
+/* They inspect its effects; nothing begins before. */
+START_TEST(a_cancelled_operation_of_another_version_is_closed_by_its_managers) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    world_sql(world, "DELETE FROM reservations");
+    world_sql(world, "UPDATE operations SET kind = 'later', phase = 'cancelled', target_id = id");
+    assert_passed_on(world);
+    world_sql(world, "UPDATE operations SET kind = 'extend'");
+    world_advance(world, 11);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+}
+END_TEST
+
 /* The database server's clock was set ahead, and this manager has just started: until the others
  * have set it right, waiting operations are not over, and kept messages are not thrown away. */
 START_TEST(an_unsure_clock_expires_no_lease) {
@@ -356,6 +403,8 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
            two_threads_of_a_process_never_have_one_operation,
-           leases_of_other_processes_outlive_a_start, an_unsure_clock_expires_no_lease,
-           every_lost_message_is_written_again,
+           leases_of_other_processes_outlive_a_start,
+           an_operation_of_another_version_is_left_to_its_managers,
+           a_cancelled_operation_of_another_version_is_closed_by_its_managers,
+           an_unsure_clock_expires_no_lease, every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)
