@@ -167,12 +167,11 @@ static int claim_at_once(struct work *work, struct operation *operation, struct 
     if (taker->accept && operation->turn_of)
         others = any_on(work, operation->volume_id, err);
     if (taker->accept && others == 0)
-        operation->owner = taker->accept(taker->arg, work, operation);
+        taker->accept(taker->arg, work, operation);
     pthread_mutex_unlock(&taker->lock);
     if (others < 0 || !operation->owner)
         return others < 0 ? -1 : 0;
     operation->phase = PHASE_RUNNING;
-    operation->attempts = 1;
     operation->lease_until =
         clock_shared_us(work->settings->clock) + work->settings->operation_lease_s * SECOND_US;
     return 0;

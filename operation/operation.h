@@ -178,6 +178,9 @@ int operation_is_held(struct work *work, const char *id, const char *owner, stru
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);
+/* Counts the attempt of one that the transaction of its request has claimed, as read in this
+ * transaction. */
+int operation_begin(struct work *work, struct operation *claimed, struct error *err);
 /* Before an attempt without a limit of their number: an eighth of its age, a second at least. */
 int64_t operation_pause_us(const struct operation *operation, int64_t clock_us, int64_t most_us);
 /* From one phase to another if still held by `owner`, which keeps or releases it; 1 done, 0

@@ -77,6 +77,14 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
                   DB_TEXT(id));
 }
 
+int operation_begin(struct work *work, struct operation *claimed, struct error *err) {
+    assert(claimed->owner && *claimed->owner && claimed->attempts == 0);
+    claimed->attempts = 1;
+    return db_change(work->tx, err,
+                     "UPDATE operations SET attempts = 1, updated_at = $1 WHERE id = $2",
+                     DB_INT(work->clock_us), DB_TEXT(claimed->id));
+}
+
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
     assert(id && volume_id);
     return db_change(work->tx, err, "UPDATE operations SET reads_of = $1 WHERE id = $2",
@@ -389,8 +397,8 @@ static int make_cancelled(struct work *work, const char *id, struct error *err) 
 }
 
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
-    /* also one with an expired lease: recovery decides about that */
-    bool has_worker = operation->owner && *operation->owner;
+    /* also one with an expired lease: recovery decides about that; but none before it begins */
+    bool has_worker = operation->owner && *operation->owner && operation->attempts > 0;
     struct operation cancelled = *operation;
     int traces;
 

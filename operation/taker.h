@@ -1,7 +1,8 @@
 /*
  * The manager of this process, for operations that the transaction of their request claims: it
  * begins each behind the commit, without a message.  In the database such an operation is as any
- * that a worker has claimed; when its process dies it is recovered as they are.
+ * that a worker has claimed; when its process dies it is recovered as they are.  One that must wait
+ * for a worker has no attempt before that begins it (operation_begin()).
  */
 #pragma once
 
@@ -11,10 +12,10 @@
 
 struct operation;
 
-/* Claims `operation` for a manager, and has it handed over behind the commit of work->tx.  The
- * owner, which lives as the process does; NULL: it gets a message.  Called in the transaction. */
-typedef const char *operation_accept(void *arg, struct work *work,
-                                     const struct operation *operation);
+/* Claims `operation` for a manager, and has it handed over behind the commit of work->tx: sets its
+ * owner, which lives as the process does, and with a free worker its attempt; without an owner it
+ * gets a message.  Called in the transaction. */
+typedef void operation_accept(void *arg, struct work *work, struct operation *operation);
 
 struct operation_taker {
     pthread_mutex_t lock;     /* held while `accept` runs, and the query before it */

@@ -41,10 +41,14 @@ struct job {
     bool renamed;         /* a delete: the object has a name unknown to earlier workers */
 };
 
+/* A claim for this manager by the transaction of a request. */
+struct job_claim {
+    int64_t asked_us; /* steady, of its lease; 0: its work has begun */
+    bool counted;     /* as an attempt */
+};
 /* Handles one operation.  `own`: by a message of this process, of which others hear later.
- * `claimed_us`: this manager has claimed it with a lease requested then (steady); 0: it has not.
- * 0: this delivery is done; -1: deliver it again. */
-int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64_t claimed_us,
+ * `claim`: NULL when there is none.  0: this delivery is done; -1: deliver it again. */
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct job_claim *claim,
             struct error *err);
 
 /* jobs/extend.c, jobs/volume.c …: one function for each kind of operation. */
@@ -182,9 +186,9 @@ bool job_is_first(const struct job *job);
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  During a
  * shutdown the backend itself may have stopped. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
-/* Then it is released, and the backend is queried again later. */
-int job_ask_again(struct job *job, const struct error *failure, struct error *err);
 /* Of a kind unknown to the release before, whose managers use up attempts: are there fewer than
  * `most`, or have these not had the time of so many yet? */
 bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us);
+/* Then it is released, and the backend is queried again later. */
 #define ASK_AGAIN_PAUSE_US (10 * SECOND_US)
+int job_ask_again(struct job *job, const struct error *failure, struct error *err);

@@ -71,9 +71,11 @@ static int claimed_body(struct work *work, void *arg, struct error *err) {
 
     if (found <= 0)
         return found;
-    return job->operation.owner && strcmp(job->operation.owner, job_owner(job)) == 0
-               ? read_objects(work, job, err)
-               : 0;
+    if (!job->operation.owner || strcmp(job->operation.owner, job_owner(job)) != 0)
+        return 0;
+    if (job->operation.attempts == 0 && operation_begin(work, &job->operation, err) < 0)
+        return -1;
+    return read_objects(work, job, err);
 }
 
 static void job_identify(struct job *job) {
@@ -221,7 +223,7 @@ static int job_let_go(struct job *job, int result, const struct error *reason, s
     return result < 0 ? job_give_back(job, reason, err) : 0;
 }
 
-int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64_t claimed_us,
+int job_run(struct manager_lane *lane, const char *operation_id, bool own, struct job_claim *claim,
             struct error *err) {
     struct manager_host *host = lane->host;
     struct manager *manager = host->manager;
@@ -253,14 +255,17 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, int64
         return claimed < 0 ? -1 : 0;
     now_us = clock_steady_us(manager->settings.settings->clock);
     job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = now_us;
-    is_claimed =
-        claimed_us > 0 && now_us < operation_safe_until(manager->settings.settings, claimed_us);
-    claimed = is_claimed ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
-                         : work_transaction_unsynced(manager->settings.db, &job.base, claim_body,
-                                                     &job, err);
+    is_claimed = claim && claim->asked_us > 0 &&
+                 now_us < operation_safe_until(manager->settings.settings, claim->asked_us);
+    claimed = is_claimed && claim->counted
+                  ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
+                  : work_transaction_unsynced(manager->settings.db, &job.base,
+                                              is_claimed ? claimed_body : claim_body, &job, err);
     if (claimed == 1) {
         job_identify(&job);
-        running_claimed(&job, is_claimed ? claimed_us : now_us);
+        running_claimed(&job, is_claimed ? claim->asked_us : now_us);
+        if (claim)
+            claim->asked_us = 0;
         result = job_do(&job, &reason);
     }
     running_end(manager, &job.running);

@@ -48,7 +48,7 @@ static int consume_operation(struct manager_lane *lane, const struct rpc_message
     }
     if (lane_enter(lane, err) < 0)
         return -1;
-    result = job_run(lane, operation_id, message->own, 0, err);
+    result = job_run(lane, operation_id, message->own, NULL, err);
     lane_leave(lane);
     return result;
 }
@@ -257,6 +257,7 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
     if ((round.count > 0 || expire) &&
         work_transaction(manager->settings.db, &base, round_body, &round, err) < 0)
         return -1;
+    taken_release(manager);
     if (renew_taken(manager, &base, err) < 0)
         return -1;
     /* Renewed operations continue; those lost to another worker get no more side effects. */

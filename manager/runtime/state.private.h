@@ -65,7 +65,7 @@ struct manager {
     pthread_mutex_t
         sending; /* held while `settings.rpc` is used, which is gone soon after draining */
     struct running *running;
-    TAILQ_HEAD(taken_list, taken) taken; /* handed over, and not begun yet; oldest first */
+    TAILQ_HEAD(taken_list, taken) taken; /* committed, and not begun yet; oldest first */
     bool draining;
     int64_t round_us;           /* monotonic: end of the last round */
     struct manager_host *hosts; /* one for each backend */

@@ -20,9 +20,10 @@ struct taken {
     struct db_sequel sequel;
     struct manager_lane *lane;
     TAILQ_ENTRY(taken) next;
-    bool waits; /* it is in the manager's list; its lock */
-    /* Steady, of its last lease.  The same lock; 0: it has been begun. */
-    int64_t asked_us;
+    /* The manager's lock guards these: */
+    bool waits;   /* it is in the manager's list */
+    bool is_left; /* it was not handed over, and ends with its release */
+    struct job_claim claim;
     const char *key, *project, *operation_id; /* these follow this struct */
 };
 
@@ -40,14 +41,24 @@ static void taken_leave(struct taken *taken) {
     taken->waits = false;
 }
 
+static void taken_join(struct taken *taken) {
+    TAILQ_INSERT_TAIL(&taken->lane->host->manager->taken, taken, next);
+    taken->waits = true;
+}
+
+/* The same: its work has ended, or is left to others. */
+static void taken_uncount(struct taken *taken) {
+    assert(taken->lane->taken > 0);
+    taken->lane->taken--;
+    pthread_cond_broadcast(&taken->lane->host->manager->changed);
+}
+
 static void taken_end(struct taken *taken) {
     struct manager *manager = taken->lane->host->manager;
 
     pthread_mutex_lock(&manager->lock);
     taken_leave(taken);
-    assert(taken->lane->taken > 0);
-    taken->lane->taken--;
-    pthread_cond_broadcast(&manager->changed);
+    taken_uncount(taken);
     pthread_mutex_unlock(&manager->lock);
     free(taken);
 }
@@ -58,7 +69,7 @@ static int begin(void *arg, const struct rpc_message *message, struct error *err
     struct taken *taken = arg;
     struct manager_lane *lane = taken->lane;
     struct manager *manager = lane->host->manager;
-    int64_t asked_us;
+    struct job_claim claim;
     bool drains;
     int result;
 
@@ -66,14 +77,19 @@ static int begin(void *arg, const struct rpc_message *message, struct error *err
         return -1;
     pthread_mutex_lock(&manager->lock);
     drains = manager->draining;
-    asked_us = taken->asked_us;
-    if (!drains) {
+    claim = taken->claim;
+    if (!drains)
         taken_leave(taken);
-        taken->asked_us = 0; /* another attempt is that of a message */
-    }
     pthread_mutex_unlock(&manager->lock);
     result = drains ? error_set(err, ERROR_UNAVAILABLE, "the manager is stopping")
-                    : job_run(lane, taken->operation_id, message->own, asked_us, err);
+                    : job_run(lane, taken->operation_id, message->own, &claim, err);
+    if (!drains && result < 0) { /* once it has begun, another attempt is that of a message */
+        pthread_mutex_lock(&manager->lock);
+        taken->claim = claim;
+        if (claim.asked_us > 0)
+            taken_join(taken);
+        pthread_mutex_unlock(&manager->lock);
+    }
     lane_leave(lane);
     return result;
 }
@@ -83,7 +99,6 @@ static void confirm(void *arg, bool done) {
     taken_end(arg);
 }
 
-/* Where it is not handed over its lease ends with this process, or runs out. */
 static bool hand_over(struct taken *taken) {
     struct manager *manager = taken->lane->host->manager;
     struct rpc *rpc = manager->settings.rpc;
@@ -94,23 +109,35 @@ static bool hand_over(struct taken *taken) {
                                          .payload = "",
                                          .own = true };
     const struct rpc_receiver receiver = { begin, confirm, taken };
-    bool given = false;
+    bool given;
 
     pthread_mutex_lock(&manager->sending);
-    if (!manager_is_draining(manager)) {
-        pthread_mutex_lock(&manager->lock);
-        TAILQ_INSERT_TAIL(&manager->taken, taken, next);
-        taken->waits = true;
-        pthread_mutex_unlock(&manager->lock);
-        given = rpc->engine->hand_over(rpc, &message, &receiver, NULL) == 0;
-    }
+    given = !manager_is_draining(manager) &&
+            rpc->engine->hand_over(rpc, &message, &receiver, NULL) == 0;
     pthread_mutex_unlock(&manager->sending);
     return given;
 }
 
+/* One that is not handed over is released by the next round, or by the stop. */
 static void behind_commit(struct db_sequel *sequel, bool committed) {
-    if (!committed || !hand_over(taken_of(sequel)))
-        taken_end(taken_of(sequel));
+    struct taken *taken = taken_of(sequel);
+    struct manager *manager = taken->lane->host->manager;
+
+    if (!committed) {
+        taken_end(taken);
+        return;
+    }
+    pthread_mutex_lock(&manager->lock);
+    taken_join(taken);
+    pthread_mutex_unlock(&manager->lock);
+    if (hand_over(taken))
+        return;
+    pthread_mutex_lock(&manager->lock);
+    taken->is_left = taken->waits;
+    taken_uncount(taken);
+    if (!taken->is_left) /* a drain has released it already */
+        free(taken);
+    pthread_mutex_unlock(&manager->lock);
 }
 
 /* ---- the claim ---- */
@@ -122,13 +149,16 @@ static struct manager_lane *lane_of(struct manager *manager, const char *host) {
     return NULL;
 }
 
-static bool lane_accepts(struct manager_lane *lane, int64_t now_us) {
+/* `*ret_free`: a worker has nothing else to do. */
+static bool lane_accepts(struct manager_lane *lane, int64_t now_us, bool *ret_free) {
     struct manager *manager = lane->host->manager;
+    unsigned workers = manager->settings.workers;
     bool accepts;
 
     pthread_mutex_lock(&manager->lock);
     accepts = lane->host->open && !manager->draining && lane->taken < WAITING_MOST &&
-              (lane->taken <= manager->settings.workers || now_us - lane->heard_at < NO_PROGRESS);
+              (lane->taken <= workers || now_us - lane->heard_at < NO_PROGRESS);
+    *ret_free = workers == 0 || (lane->taken < workers && lane->busy < workers);
     if (accepts)
         lane->taken++;
     pthread_mutex_unlock(&manager->lock);
@@ -142,37 +172,46 @@ static const char *text_put(char **place, const char *text) {
     return copy;
 }
 
-static const char *accept_operation(void *arg, struct work *work,
-                                    const struct operation *operation) {
+static void accept_operation(void *arg, struct work *work, struct operation *operation) {
     struct manager *manager = arg;
     const struct outbox_message message = operation_message(work->arena, operation, NULL);
     const char *project = message.project ? message.project : "";
     size_t size = strlen(message.key) + strlen(project) + strlen(operation->id) + 3;
-    int64_t asked_us = clock_steady_us(manager->settings.settings->clock);
+    struct job_claim claim = { .asked_us = clock_steady_us(manager->settings.settings->clock) };
     struct manager_lane *lane = lane_of(manager, operation->host);
     struct taken *taken;
     char *texts;
 
-    assert(!operation->is_long);
-    if (!lane || !lane_accepts(lane, asked_us))
-        return NULL;
+    assert(!operation->is_long && operation->attempts == 0);
+    if (!lane || !lane_accepts(lane, claim.asked_us, &claim.counted))
+        return;
     taken = heap_new(sizeof(*taken) + size);
     texts = (char *)(taken + 1);
     taken->sequel.run = behind_commit;
     taken->lane = lane;
-    taken->asked_us = asked_us;
+    taken->claim = claim;
     taken->key = text_put(&texts, message.key);
     taken->project = text_put(&texts, project);
     taken->operation_id = text_put(&texts, operation->id);
     db_tx_continues(work->tx, &taken->sequel);
-    return manager->settings.owner;
+    operation->owner = manager->settings.owner;
+    operation->attempts = claim.counted;
 }
 
 /* ---- leases ---- */
 
+/* Of ids of the list, copied in its order; some have left it since, and others have joined the end:
+ * `count` when it is not among those from `at` on. */
+static unsigned place_of(const char *const *ids, unsigned count, unsigned at,
+                         const struct taken *taken) {
+    while (at < count && strcmp(ids[at], taken->operation_id) != 0)
+        at++;
+    return at;
+}
+
 struct release {
-    const char *owner;
-    const char **ids;
+    const char *owner, **ids;
+    bool *counted;
     unsigned count;
 };
 
@@ -180,7 +219,8 @@ static int release_body(struct work *work, void *arg, struct error *err) {
     const struct release *release = arg;
 
     for (unsigned i = 0; i < release->count; i++)
-        if (operation_put_back(work, release->ids[i], release->owner, work->clock_us, err) < 0)
+        if ((release->counted[i] ? operation_put_back : operation_retry)(
+                work, release->ids[i], release->owner, work->clock_us, err) < 0)
             return -1;
     return 0;
 }
@@ -189,20 +229,41 @@ void taken_release(struct manager *manager) {
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
     struct release release = { .owner = manager->settings.owner };
-    const struct taken *taken;
+    struct taken *taken, *following;
     struct error err;
+    unsigned at = 0;
 
     pthread_mutex_lock(&manager->lock);
-    assert(manager->draining);
     TAILQ_FOREACH(taken, &manager->taken, next) {
+        if (!manager->draining && !taken->is_left)
+            continue;
         release.ids = query_grow(arena, release.ids, release.count, sizeof *release.ids);
+        release.counted =
+            query_grow(arena, release.counted, release.count, sizeof *release.counted);
+        release.counted[release.count] = taken->claim.counted;
         release.ids[release.count++] = arena_text(arena, taken->operation_id);
     }
     pthread_mutex_unlock(&manager->lock);
-    if (release.count > 0 &&
-        work_transaction(manager->settings.db, &base, release_body, &release, &err) < 0)
+    if (release.count == 0)
+        return;
+    if (work_transaction(manager->settings.db, &base, release_body, &release, &err) < 0) {
         log_warning(NULL, "operations not released, their leases run out", "count",
                     LOG_INT(release.count), "reason", err.message, NULL);
+        return;
+    }
+    pthread_mutex_lock(&manager->lock);
+    for (taken = TAILQ_FIRST(&manager->taken); taken; taken = following) {
+        unsigned place = place_of(release.ids, release.count, at, taken);
+
+        following = TAILQ_NEXT(taken, next);
+        if (place == release.count)
+            continue;
+        at = place + 1;
+        taken_leave(taken);
+        if (taken->is_left)
+            free(taken);
+    }
+    pthread_mutex_unlock(&manager->lock);
 }
 
 unsigned taken_due(struct manager *manager, struct arena *arena, const char ***ret) {
@@ -214,7 +275,7 @@ unsigned taken_due(struct manager *manager, struct arena *arena, const char ***r
 
     pthread_mutex_lock(&manager->lock);
     TAILQ_FOREACH(taken, &manager->taken, next) {
-        if (now_us - taken->asked_us < lease_us / RENEWED_EACH ||
+        if (now_us - taken->claim.asked_us < lease_us / RENEWED_EACH ||
             now_us - taken->lane->heard_at >= lease_us)
             continue;
         ids = query_grow(arena, ids, count, sizeof *ids);
@@ -225,8 +286,7 @@ unsigned taken_due(struct manager *manager, struct arena *arena, const char ***r
     return count;
 }
 
-/* Meanwhile some have begun, and others have joined the end.  One that is not renewed keeps its
- * last lease: it may be cancelled, and its worker closes it. */
+/* One that is not renewed keeps its last lease: it may be cancelled, and its worker closes it. */
 void taken_renewed(struct manager *manager, const char *const *ids, const bool *renewed,
                    unsigned count, int64_t asked_us) {
     struct taken *taken;
@@ -234,15 +294,13 @@ void taken_renewed(struct manager *manager, const char *const *ids, const bool *
 
     pthread_mutex_lock(&manager->lock);
     TAILQ_FOREACH(taken, &manager->taken, next) {
-        unsigned i = at;
+        unsigned place = place_of(ids, count, at, taken);
 
-        while (i < count && strcmp(ids[i], taken->operation_id) != 0)
-            i++;
-        if (i == count)
+        if (place == count)
             continue;
-        if (renewed[i])
-            taken->asked_us = asked_us;
-        at = i + 1;
+        if (renewed[place])
+            taken->claim.asked_us = asked_us;
+        at = place + 1;
     }
     pthread_mutex_unlock(&manager->lock);
 }
@@ -269,9 +327,16 @@ void taken_stop(struct manager *manager) {
 }
 
 void taken_wait(struct manager *manager) {
+    struct taken *taken;
+
     pthread_mutex_lock(&manager->lock);
     for (unsigned i = 0; i < manager->host_count; i++)
         while (manager->hosts[i].lanes[LANE_SHORT].taken > 0)
             pthread_cond_wait(&manager->changed, &manager->lock);
     pthread_mutex_unlock(&manager->lock);
+    taken_release(manager);
+    while ((taken = TAILQ_FIRST(&manager->taken))) {
+        taken_leave(taken);
+        free(taken);
+    }
 }

@@ -1,7 +1,8 @@
 /*
  * Operations that transactions of this process have claimed for its manager (operation/taker.h),
  * from the claim until a worker begins them.  They are handed over behind the commit, past the
- * outbox; until a worker is free their leases are renewed as those of running ones.
+ * outbox; until a worker is free their leases are renewed as those of running ones.  One that finds
+ * no free worker is counted as an attempt when a worker begins it, any other with its claim.
  *
  * None is taken while the backend is not open, the manager stops, or the workers make no progress:
  * another manager of the backend may have free ones.  Of an unresponsive backend no lease is
@@ -15,9 +16,10 @@
 /* Once messages may be received. */
 void taken_start(struct manager *manager);
 void taken_stop(struct manager *manager);
-/* When it drains, behind taken_stop(): those that no worker has begun are other managers'. */
+/* Those that were not handed over, and when the manager drains all that no worker has begun, are
+ * other managers'. */
 void taken_release(struct manager *manager);
-/* At the end, when the rpc engine has stopped: waits for commits. */
+/* At the end, when the rpc engine has stopped: waits for commits, and releases those of them. */
 void taken_wait(struct manager *manager);
 
 /* The ids of those whose leases are to be renewed, copied and in their order; how many. */

@@ -655,7 +655,8 @@ START_TEST(a_message_that_comes_again_meanwhile_starts_nothing) {
         pass(LEASE_S - 10);
         ck_assert_int_eq(manager_tick(second, &stage->err), 0);
         ck_assert_int_eq(
-            job_run(&second->hosts[0].lanes[LANE_SHORT], operation_id, false, 0, &stage->err), 0);
+            job_run(&second->hosts[0].lanes[LANE_SHORT], operation_id, false, NULL, &stage->err),
+            0);
     }
     settings.rpc->engine->stop(settings.rpc);
     manager_stop(second);

@@ -2,6 +2,7 @@
  * Operations that the transactions of their requests claim for the manager of the process, which
  * gets them behind the commit without a message.
  */
+#include "db/engine.h"
 #include "manager/runtime/taken.h"
 #include "tests/lib/extend.h"
 #include "tests/lib/postgresql.h"
@@ -260,6 +261,191 @@ START_TEST(waiting_operations_are_released_when_the_manager_drains) {
 }
 END_TEST
 
+/* The clock is read by the transaction, right behind the claim. */
+static int64_t drain_behind_the_claim(void *arg) {
+    struct world *world = arg;
+    struct manager *manager = world->manager;
+
+    manager->draining |= manager->hosts[0].lanes[LANE_SHORT].taken > 0;
+    return world->now_us;
+}
+
+START_TEST(one_that_is_committed_after_the_drain_is_released) {
+    autoworld struct world *world = world_at_once();
+    int64_t (*shared_us)(void *);
+    const char *id;
+
+    shared_us = world->clock.shared_us;
+    world->clock.shared_us = drain_behind_the_claim;
+    id = new_volume(world);
+    world->clock.shared_us = shared_us;
+    ck_assert_uint_eq(rpc_local_waiting(world->rpc), 0);
+    ck_assert_uint_eq(world->manager->hosts[0].lanes[LANE_SHORT].taken, 0);
+    world_advance(world, 1);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE owner <> ''")), 0);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE attempts = 0")), 1);
+    ck_assert(TAILQ_EMPTY(&world->manager->taken));
+    world_restart(world);
+    world_settle(world);
+    world_advance(world, 1);
+    world_settle(world);
+    assert_volume(world, id, "available", 2);
+}
+END_TEST
+
+/* There is no other round: the process ends. */
+START_TEST(one_that_is_committed_after_the_drain_is_released_by_the_stop) {
+    autoworld struct world *world = world_at_once();
+    int64_t (*shared_us)(void *);
+    const char *id;
+
+    shared_us = world->clock.shared_us;
+    world->clock.shared_us = drain_behind_the_claim;
+    id = new_volume(world);
+    world->clock.shared_us = shared_us;
+    taken_wait(world->manager);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE owner <> ''")), 0);
+    ck_assert(TAILQ_EMPTY(&world->manager->taken));
+    world_restart(world);
+    world_advance(world, 1);
+    world_settle(world);
+    assert_volume(world, id, "available", 2);
+}
+END_TEST
+
+static const struct db_engine *engine;
+static unsigned failing_reads;
+
+static int read_or_fail(struct db *db, db_body *body, void *arg, struct error *err) {
+    if (failing_reads > 0 && failing_reads-- > 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The database does not answer.");
+    return engine->read(db, body, arg, err);
+}
+
+/* Without a wait for the end of the lease, which is of this process. */
+START_TEST(one_that_cannot_be_read_is_begun_by_the_next_delivery) {
+    autoworld struct world *world = world_at_once();
+    struct db_engine failing = *world->db->engine;
+    const char *id = new_volume(world);
+
+    engine = world->db->engine;
+    failing.read = read_or_fail;
+    failing_reads = 2;
+    world->db->engine = &failing;
+    ck_assert(world_step(world, 0));
+    ck_assert(world_step(world, 0));
+    assert_claimed(world);
+    ck_assert(!TAILQ_EMPTY(&world->manager->taken)); /* its lease is renewed */
+    ck_assert(world_step(world, 0));
+    world->db->engine = engine;
+    assert_volume(world, id, "available", 2);
+    assert_idle(world);
+}
+END_TEST
+
+/* ---- attempts ---- */
+
+static int64_t attempts_at_work; /* of the operation whose driver is called */
+
+static struct fault_decision note_attempts(void *world, const char *call, const char *id) {
+    if (strcmp(call, "create_volume") == 0)
+        attempts_at_work = world_count(
+            world, arena_format(((struct world *)world)->arena,
+                                "SELECT attempts FROM operations WHERE volume_id = '%s'", id));
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* The second of two, for one worker. */
+static const char *waiting_volume(struct world *world) {
+    world->manager->settings.workers = 1;
+    new_volume(world);
+    world->decide = note_attempts;
+    return new_volume(world);
+}
+
+START_TEST(one_without_a_free_worker_is_an_attempt_when_it_begins) {
+    autoworld struct world *world = world_at_once();
+    const char *id = waiting_volume(world);
+
+    ck_assert_int_eq(world_count(world, CLAIMED), 1);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE owner <> ''")), 2);
+    ck_assert_int_eq(world_count(world, "SELECT SUM(attempts) FROM operations"), 1);
+    ck_assert(world_step(world, 1));
+    ck_assert_int_eq(attempts_at_work, 1);
+    assert_volume(world, id, "available", 2);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
+/* A create would need every share of its pool, a delete would rename. */
+START_TEST(one_that_its_process_never_began_is_a_first_attempt_afterwards) {
+    autoworld struct world *world = world_at_once();
+    const char *id = waiting_volume(world);
+
+    world_restart(world);
+    attempts_at_work = 0;
+    world_relay(world);
+    ck_assert(world_step(world, 1));
+    ck_assert_int_eq(attempts_at_work, 1);
+    assert_volume(world, id, "available", 2);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
+/* Each death between the begin and the end counts. */
+START_TEST(one_that_its_process_began_is_a_second_attempt_afterwards) {
+    autoworld struct world *world = world_at_once();
+    const char *id = waiting_volume(world);
+
+    world_die_after(world, 1); /* the begin itself */
+    ck_assert(world_step(world, 1));
+    world_restart(world);
+    ck_assert_int_eq(world_count(world, "SELECT SUM(attempts) FROM operations"), 2);
+    world_relay(world);
+    ck_assert(world_step(world, 1));
+    ck_assert_int_eq(attempts_at_work, 2);
+    assert_volume(world, id, "available", 2);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
+START_TEST(a_drain_takes_no_attempt_that_was_not_counted) {
+    autoworld struct world *world = world_at_once();
+
+    waiting_volume(world);
+    manager_drain(world->manager);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE owner <> ''")), 0);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE attempts = 0")), 2);
+    world_restart(world);
+    world_advance(world, 1);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
+/* Its worker may be busy for hours. */
+START_TEST(one_cancelled_before_it_began_blocks_no_other) {
+    autoworld struct world *world = world_at_once();
+    const char *id = world_volume(world, 2);
+
+    waiting_volume(world);
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+    assert_quota(world, 6, 3);
+    ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    assert_quota(world, 6, 0);
+    ck_assert_int_eq(world_count(world, COUNT("operations")), 2);
+    ck_assert_int_eq(world_action(world, id, EXTEND(7)), 202);
+    world_settle(world);
+    assert_volume(world, id, "available", 7);
+    ck_assert_int_eq(world_real_gb(world, id), 7);
+    assert_idle(world);
+}
+END_TEST
+
 START_TEST(beyond_the_limit_operations_get_messages) {
     autoworld struct world *world = world_at_once();
     struct manager_lane *lane = &world->manager->hosts[0].lanes[LANE_SHORT];
@@ -288,7 +474,7 @@ START_TEST(none_is_taken_behind_workers_that_hang) {
     world->now_us += SECOND_US;
     new_volume(world);
     ck_assert_int_eq(world_count(world, COUNT("outbox")), 1);
-    ck_assert_int_eq(world_count(world, CLAIMED), 2);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE owner <> ''")), 2);
     world_settle(world);
     assert_idle(world);
 }
@@ -305,4 +491,12 @@ CHECK_MAIN_WITH("taken", !postgresql_given(), NULL, NULL, a_request_claims_its_o
                 one_cancelled_while_it_waits_is_closed_by_its_worker,
                 a_manager_that_drains_takes_none,
                 waiting_operations_are_released_when_the_manager_drains,
+                one_that_is_committed_after_the_drain_is_released,
+                one_that_is_committed_after_the_drain_is_released_by_the_stop,
+                one_that_cannot_be_read_is_begun_by_the_next_delivery,
+                one_without_a_free_worker_is_an_attempt_when_it_begins,
+                one_that_its_process_never_began_is_a_first_attempt_afterwards,
+                one_that_its_process_began_is_a_second_attempt_afterwards,
+                a_drain_takes_no_attempt_that_was_not_counted,
+                one_cancelled_before_it_began_blocks_no_other,
                 beyond_the_limit_operations_get_messages, none_is_taken_behind_workers_that_hang)
