@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import urllib.parse
+import uuid
 
 import program
 from block_storage import BlockStorage, Refused, until
@@ -45,6 +46,47 @@ class BuiltInAgent(Workplace):
         second = agent_endpoint(self.state)
         self.assertNotEqual(second, first)
         self.assertEqual(second, service.endpoint.replace("/v3", "/compute/v2.1"))
+
+
+class Leftovers(Workplace):
+    """Files that no row and no operation has: of a manager that died, or newer than a backup."""
+
+    def find(self):
+        return [finding["text"] for finding in program.check(self.state)]
+
+    def test_a_file_without_a_row_is_taken_over_under_another_name_and_deleted(self):
+        service = program.serve(self.state)
+        self.addCleanup(service.kill)
+        service.start()
+        api = BlockStorage(service.endpoint)
+        self.addCleanup(api.close)
+        kept = api.create_available(1)["id"]
+        directory = os.path.join(self.state, "volumes")
+        name_id = str(uuid.uuid4())
+        for name, size in ((f"volume-{name_id}", GIB), (f".volume-{uuid.uuid4()}.new", 4096)):
+            with open(os.path.join(directory, name), "wb") as file:
+                file.truncate(size)
+        found = self.find()
+        self.assertEqual(len(found), 2, found)
+        self.assertIn(f"has an object named {name_id}, which is no volume's", found[0])
+        os.unlink(found[1].split("without an operation: ")[1])
+        host = api.ask("GET", "/scheduler-stats/get_pools")["pools"][0]["name"]
+        with self.assertRaises(Refused):  # it may be a volume's whose file an unmanage left
+            self.manage(api, host, f"volume-{name_id}")
+        os.rename(f"{directory}/volume-{name_id}", f"{directory}/leftover-{name_id}")
+        leftover = self.manage(api, host, f"leftover-{name_id}")
+        until(lambda: api.show(leftover)["status"] == "available", 60, "the file is a volume")
+        self.assertEqual(self.find(), [])
+        api.delete_and_wait(leftover)
+        self.assertEqual([name for name in os.listdir(directory) if name_id in name], [])
+        self.assertEqual(self.find(), [])
+        self.assertEqual(api.show(kept)["status"], "available")
+        self.assertEqual(service.stop(), 0)
+
+    @staticmethod
+    def manage(api, host, name):
+        return api.ask("POST", "/os-volume-manage", {"volume": {
+            "host": host, "ref": {"source-name": name}}})["volume"]["id"]
 
 
 class UnixSocket(Workplace):
