@@ -23,6 +23,7 @@ enum driver_outcome {
     DRIVER_DONE = 0,
     DRIVER_DEFERRED =
         1, /* a guest has the image open; the compute side must finish the work (R25) */
+    DRIVER_WITH_VOLUME = 2, /* of delete_snapshot(): delete_volume() removes it */
 };
 
 /*
@@ -115,6 +116,7 @@ struct driver_snapshot {
     const struct driver_fence *fence;
     unsigned attempt; /* both as in struct driver_volume, of the work on the snapshot */
     bool late;        /* as there, also for complete_assist(); no merge */
+    bool with_volume; /* of a delete: once all snapshots are gone, delete_volume() follows */
 };
 
 /* The created object; text in the arena of the call. */

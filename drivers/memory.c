@@ -80,8 +80,12 @@ struct memory_volume *memory_add(struct memory *memory, const char *name_id, con
 }
 
 struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
-                                          int64_t bytes) {
-    return add(memory, name_id, name_id, MEMORY_SNAPSHOT, bytes);
+                                          const struct memory_volume *volume) {
+    struct memory_volume *ret =
+        add(memory, name_id, volume->made_as, MEMORY_SNAPSHOT, volume->bytes);
+
+    ret->content = volume->content;
+    return ret;
 }
 
 struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes) {
@@ -146,6 +150,29 @@ void memory_visit(const struct memory *memory, enum memory_kind kind,
     struct visit visit = { kind, found, arg };
 
     twalk_r(memory->volumes, visit_node, &visit);
+}
+
+struct search {
+    const char *made_as;
+    const struct memory_volume *found;
+};
+
+static void compare_node(const void *node, VISIT order, void *arg) {
+    const struct memory_volume *volume = *(struct memory_volume *const *)node;
+    struct search *search = arg;
+
+    if ((order == postorder || order == leaf) && volume->kind == MEMORY_SNAPSHOT &&
+        strcmp(volume->made_as, search->made_as) == 0)
+        search->found = volume;
+}
+
+void memory_take_out_snapshots(struct memory *memory, const struct memory_volume *volume) {
+    struct search search = { volume->made_as, NULL };
+
+    do {
+        search.found = NULL;
+        twalk_r(memory->volumes, compare_node, &search);
+    } while (search.found && take_out(memory, search.found->name_id, MEMORY_SNAPSHOT));
 }
 
 void *memory_new(const char *pool, int64_t capacity_gb) {

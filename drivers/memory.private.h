@@ -66,8 +66,10 @@ void memory_resize(struct memory *memory, struct memory_volume *volume, int64_t 
 bool memory_take_out(struct memory *memory, const char *name_id);
 struct memory_volume *memory_find_snapshot(const struct memory *memory, const char *name_id);
 struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
-                                          int64_t bytes);
+                                          const struct memory_volume *volume);
 void memory_take_out_snapshot(struct memory *memory, const char *name_id);
+/* All of the volume. */
+void memory_take_out_snapshots(struct memory *memory, const struct memory_volume *volume);
 /* An existing object outside the service. */
 struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name);
 struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes);

@@ -152,6 +152,7 @@ static int memory_create_volume(void *handle, struct arena *arena,
 static int memory_delete_volume(void *handle, struct arena *arena,
                                 const struct driver_volume *volume, struct error *err) {
     struct memory *memory = handle;
+    const struct memory_volume *found;
 
     (void)arena;
     if (driver_fence_check(volume->fence, err) < 0)
@@ -163,6 +164,9 @@ static int memory_delete_volume(void *handle, struct arena *arena,
         return 0;
     if (act(memory, "delete_volume", volume, err) < 0)
         return -1;
+    found = memory_find(memory, volume->name_id);
+    if (found && memory->defers_snapshots)
+        memory_take_out_snapshots(memory, found);
     memory_take_out(memory, volume->name_id);
     return 0;
 }

@@ -124,7 +124,7 @@ int memory_manage_snapshot(void *handle, struct arena *arena, const struct drive
                         source->source_name, &found, err) < 0)
             return -1;
         if (found->kind == MEMORY_FOREIGN) {
-            memory_add_snapshot(memory, snapshot->name_id, found->bytes)->content = found->content;
+            memory_add_snapshot(memory, snapshot->name_id, found);
             memory_remove_foreign(memory, source->source_name);
         }
     }

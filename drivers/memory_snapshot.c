@@ -42,8 +42,7 @@ enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
         /* The moment is when no other call can come between; another worker may have been faster
          * meanwhile. */
         if (!memory_find_snapshot(memory, snapshot->name_id))
-            memory_add_snapshot(memory, snapshot->name_id, source->bytes)->content =
-                source->content;
+            memory_add_snapshot(memory, snapshot->name_id, source);
     }
     *ret = describe(arena);
     return DRIVER_DONE;
@@ -55,7 +54,7 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
                                            const struct driver_progress *progress,
                                            struct error *err) {
     struct memory *memory = handle;
-    const struct memory_volume *above;
+    const struct memory_volume *above, *found;
 
     (void)arena;
     if (driver_fence_check(snapshot->fence, err) < 0 ||
@@ -64,13 +63,17 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
     HOLD(memory);
     if (memory_check_order(memory, "delete_snapshot", err) < 0)
         return DRIVER_FAILED;
-    if (!memory_find_snapshot(memory, snapshot->name_id)) {
+    found = memory_find_snapshot(memory, snapshot->name_id);
+    if (!found) {
         memory_remove_request(memory, snapshot->name_id);
         return DRIVER_DONE;
     }
     above = memory_find(memory, volume->name_id);
     if (above && must_defer(memory, volume, above))
         return DRIVER_DEFERRED;
+    if (snapshot->with_volume && memory->defers_snapshots && above &&
+        strcmp(found->made_as, above->made_as) == 0)
+        return DRIVER_WITH_VOLUME;
     if (memory_act(memory, "delete_snapshot", snapshot->name_id, snapshot->fence, err) < 0)
         return DRIVER_FAILED;
     memory_take_out_snapshot(memory, snapshot->name_id);

@@ -296,6 +296,21 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct chai
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
+/* The delete of the volume removes it: a merge would need space, and time. */
+static enum driver_outcome leave_to_volume(const struct chain_work *work, const struct chain *chain,
+                                           struct error *err) {
+    autoclose int fd = -1;
+    int found = image_find(work->directory->fd, chain->active, O_RDONLY, &fd, err);
+    enum image_hold hold = found < 0                ? IMAGE_LOCK_FAILED
+                           : work->volume->attached ? IMAGE_HELD
+                           : found > 0              ? image_lock_look(fd, err)
+                                                    : IMAGE_LOCKED;
+
+    return hold == IMAGE_LOCKED ? DRIVER_WITH_VOLUME
+           : hold == IMAGE_HELD ? DRIVER_DEFERRED
+                                : DRIVER_FAILED;
+}
+
 /* An overlay that no info names, and whose id is never used again.  A file merged by a guest's host
  * may bear it, and stays. */
 static enum driver_outcome remove_nameless(const struct deletion *deletion, struct error *err) {
@@ -331,7 +346,11 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
         return DRIVER_DONE;
     if (image_find(directory->fd, chain.base, O_RDONLY, &base, NULL) == 0)
         return DRIVER_DONE; /* with its volume */
-    if (chain_enter(&work, &chain, &lock, err) < 0)
+    /* With the volume no merge has to be completed, for which a full disk has no space. */
+    if (snapshot->with_volume ? volume_image_lock(directory, arena, volume, VOLUME_ALONE,
+                                                  snapshot->fence, &lock, err) < 0 ||
+                                    chain_read(directory, arena, name, &chain, err) < 0
+                              : chain_enter(&work, &chain, &lock, err) < 0)
         return DRIVER_FAILED;
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress
@@ -342,6 +361,8 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     if (snapshot->late && (chain_has(&chain, snapshot->name_id) || !directory->locks_trusted))
         return DRIVER_DONE;
     if (!chain.deleted && chain_has(&chain, snapshot->name_id)) {
+        if (snapshot->with_volume)
+            return leave_to_volume(&work, &chain, err);
         if (chain_restore(directory, arena, deletion->overlay, err) < 0)
             return DRIVER_FAILED;
         outcome = take_out(deletion, &work, err);

@@ -103,6 +103,7 @@ static int fill_up(struct job *job, const struct driver_volume *volume, int64_t 
         return 0;
     case DRIVER_DEFERRED:
         return error_set(err, ERROR_CONFLICT, "The object is in use by a guest.");
+    case DRIVER_WITH_VOLUME:
     case DRIVER_FAILED:
         break;
     }

@@ -9,9 +9,10 @@
 static enum driver_outcome delete_object(struct job *job, struct error *failure) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     enum driver_outcome outcome;
 
+    snapshot.with_volume = job->operation.kind == &kind_delete;
     if (!driver->delete_snapshot || snapshot_manage_has_no_object(&job->snapshot))
         return DRIVER_DONE; /* nor created or managed one */
     outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
@@ -106,6 +107,8 @@ int job_drop_snapshot(struct job *job, struct error *failure, struct error *err)
     if (job_must_hold(job, snapshot_delete_begin, (char *)(uintptr_t)job->snapshot.id, err) < 0)
         return -1;
     outcome = delete_object(job, failure);
+    if (outcome == DRIVER_WITH_VOLUME)
+        return 3;
     if (outcome != DRIVER_DEFERRED)
         return outcome == DRIVER_DONE ? 0 : 1;
     /* a delete that the driver never started leaves the snapshot unchanged */
@@ -113,6 +116,18 @@ int job_drop_snapshot(struct job *job, struct error *failure, struct error *err)
         job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
         return -1;
     return 2;
+}
+
+int job_delete_snapshot_rows(struct job *job, struct error *err) {
+    struct group group = { .job = job };
+
+    if (job_read(job, read_group, &group, err) < 0)
+        return -1;
+    for (int i = 0; i < group.count; i++)
+        if (group.snapshots[i].delete_begun &&
+            job_must_hold(job, remove_one, &group.snapshots[i], err) < 0)
+            return -1;
+    return 0;
 }
 
 /* The newest first.  After the loss of the operation the volume is not touched either. */
@@ -126,6 +141,8 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
 
         job->snapshot = group.snapshots[i];
         left = job_drop_snapshot(job, failure, err);
+        if (left == 3)
+            continue;
         if (left != 0)
             return left;
         if (job_must_hold(job, remove_one, &job->snapshot, err) < 0)

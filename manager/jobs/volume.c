@@ -73,6 +73,8 @@ int job_delete(struct job *job, struct error *err) {
             log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
                       failure.message, NULL);
     }
+    if (!ending.failure && job->has_snapshots && job_delete_snapshot_rows(job, err) < 0)
+        return -1;
     ended = job_finish(job, &ending, err);
     if (ended == 0 && !ending.failure)
         log_info(&job->context.log, "delete done", "volume_id", job->volume.id, NULL);

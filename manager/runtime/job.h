@@ -94,12 +94,16 @@ int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
  * to be repeated. */
 int job_discard_upload(struct job *job, struct error *err);
 /* Destroys the object of job->snapshot, after recording that.  0: it is gone; 1 and `failure`: it
- * stays; 2, the same: only the host of a guest could do it; -1: the result could not be recorded,
- * or the operation has another worker. */
+ * stays; 2, the same: only the host of a guest could do it; 3, of a delete of the volume: that of
+ * its object removes it; -1: the result could not be recorded, or the operation has another
+ * worker. */
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err);
-/* Of a delete: deletes the volume's snapshots first.  0: there is none any more; 1 and `failure`:
- * one stays; -1: the result could not be recorded, or the operation has another worker. */
+/* Of a delete: deletes the volume's snapshots first.  0: there is none any more but those that its
+ * object contains; 1 and `failure`: one stays; -1: the result could not be recorded, or the
+ * operation has another worker. */
 int job_delete_snapshots(struct job *job, struct error *failure, struct error *err);
+/* Of a delete, once its object is gone: the rows of the snapshots that it contained. */
+int job_delete_snapshot_rows(struct job *job, struct error *err);
 /* Of a delete, before its object is destroyed or released (jobs/rename.c): an earlier worker that
  * resumes right before its effect finds nothing under the name it knows.  `fence`: NULL when the
  * delete was cancelled.  0 done; 1 the object cannot be read, and nothing has changed; -1 to be

@@ -261,6 +261,17 @@ class FullSnapshots(SmallDisks, ServiceCase):
         self.api.action(volume_id, "revert", {"snapshot_id": snapshot_id})
         self.assertEqual(self.end_of(volume_id), "available")
 
+    def test_a_volume_is_deleted_with_its_snapshots_on_a_full_disk(self):
+        volume_id, _, disk = self.written()
+        for byte in 3, 4:
+            snapshot_id = self.api.snapshot(volume_id)
+            disk = f"{self.path(volume_id)}.{snapshot_id}"
+            self.write(disk, byte, "qcow2")
+        self.fill(self.volumes, 0)
+        self.api.ask("DELETE", f"/volumes/{volume_id}?cascade=true")
+        self.api.wait_gone(volume_id)
+        self.assertEqual([name for name in os.listdir(self.volumes) if volume_id in name], [])
+
     def test_a_volume_that_had_snapshots_is_deleted_on_a_full_disk(self):
         volume_id, snapshot_id, _ = self.written()
         self.assertIsNone(self.delete_snapshot(snapshot_id))

@@ -162,7 +162,7 @@ bool memory_assist(void *handle, const char *name_id) {
     if (asked->deletes)
         memory_take_out_snapshot(memory, name_id);
     else if (!memory_find_snapshot(memory, name_id))
-        memory_add_snapshot(memory, name_id, volume->bytes)->content = volume->content;
+        memory_add_snapshot(memory, name_id, volume);
     return true;
 }
 

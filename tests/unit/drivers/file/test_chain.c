@@ -347,6 +347,44 @@ START_TEST(a_volume_being_deleted_cannot_be_used) {
 }
 END_TEST
 
+/* Also one whose files an earlier attempt has removed in part. */
+START_TEST(a_chain_goes_with_its_volume_without_a_write) {
+    static const struct {
+        const char *id;
+        bool attached, merging, without_active;
+        enum driver_outcome outcome;
+    } cases[] = {
+        { "s", false, false, false, DRIVER_WITH_VOLUME },
+        { "s", false, true, false, DRIVER_WITH_VOLUME },
+        { "s", false, false, true, DRIVER_WITH_VOLUME },
+        { "s", true, false, false, DRIVER_DEFERRED },
+        { "t", false, true, false, DRIVER_DONE },
+    };
+    static const char merging[] = "{\"active\": \"" FILE_NAME ".s\", \"s\": \"" FILE_NAME
+                                  ".s\", \"merging\": {\"u\": \"" FILE_NAME ".u\"}}";
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        const char *info = cases[i].merging ? merging : ABOVE;
+        const struct driver_snapshot snapshot = {
+            .id = cases[i].id, .name_id = cases[i].id, .size_gb = 1, .with_volume = true
+        };
+        autoplace struct place place;
+
+        open_place(&place);
+        put_text(&place, INFO, info);
+        if (!cases[i].without_active)
+            put_image(&place, FILE_NAME ".s", FILE_NAME, "raw");
+        place.volume.attached = cases[i].attached;
+        ck_assert_int_eq(snapshot_file_delete(&place.directory, place.bench.arena, &place.volume,
+                                              &snapshot, NULL, &place.bench.err),
+                         cases[i].outcome);
+        ck_assert_str_eq(bench_read(&place.bench, "d/" INFO), info);
+        ck_assert(bench_has(&place.bench, "d/" FILE_NAME ".s") != cases[i].without_active);
+        ck_assert(bench_has(&place.bench, "d/" FILE_NAME));
+    }
+}
+END_TEST
+
 /* X27 */
 START_TEST(an_overlay_is_never_smaller_than_the_image_below) {
     autoplace struct place place;
@@ -416,5 +454,6 @@ CHECK_MAIN("chain", a_header_leads_nowhere_else, only_regular_files_lie_below,
            a_raw_base_is_read_as_nothing_else, an_invalid_chain_file_is_refused,
            an_info_file_keeps_unknown_keys, a_hundred_snapshots_and_no_more,
            files_that_are_read_are_not_changed, a_chain_is_one_volume_under_any_name,
-           a_volume_being_deleted_cannot_be_used, an_overlay_is_never_smaller_than_the_image_below,
+           a_volume_being_deleted_cannot_be_used, a_chain_goes_with_its_volume_without_a_write,
+           an_overlay_is_never_smaller_than_the_image_below,
            a_list_has_the_size_of_complete_chains_only)

@@ -275,6 +275,34 @@ START_TEST(a_cascade_deletes_the_snapshots) {
 }
 END_TEST
 
+/* Where they are a part of its object, no backend deletes them one by one. */
+START_TEST(a_cascade_deletes_snapshots_with_the_object_or_not_at_all) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *ids[2];
+
+    for (size_t i = 0; i < LENGTH(ids); i++)
+        ids[i] = snapshot_of_volume(world, volume);
+    memory_defer_snapshots(world->memory, true);
+    memory_fail_next(world->memory, "delete_volume", ERROR_BACKEND);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", volume), NULL),
+                     202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "error_deleting");
+    for (size_t i = 0; i < LENGTH(ids); i++)
+        assert_snapshot(world, ids[i], "error_deleting");
+    assert_rests(world);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", PATH("/volumes/%s?cascade=true&force=true", volume), NULL),
+        202);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "gone");
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    ck_assert_int_eq(world_in_use(world, "gigabytes"), 0);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id;
@@ -383,6 +411,7 @@ CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another
            a_revert_that_is_taken_over_leaves_the_name_that_others_know,
            unsupported_features_are_refused_at_the_request, unreported_features_are_tried,
            a_cascade_deletes_the_snapshots,
+           a_cascade_deletes_snapshots_with_the_object_or_not_at_all,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
            a_cascade_shows_no_snapshot_as_available_once_begun,
            a_cascade_below_a_guest_begins_with_none,
