@@ -49,14 +49,13 @@ int attachments_list(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-/* {"attachment": {"volume_uuid": …, "connector": …}}; the id only at creation. */
+/* {"attachment": {"volume_uuid": …, "connector": …}} */
 static const char *body_of(struct arena *arena, const char *volume_id,
                            const struct remote_connector *connector) {
     struct json_out out;
 
     json_out_begin(&out, arena, "attachment");
-    if (volume_id)
-        out_put_text(&out, "volume_uuid", volume_id);
+    out_put_text(&out, "volume_uuid", volume_id);
     out_key(&out, "connector");
     out_begin_object(&out);
     out_put_text(&out, "host", connector->host);
@@ -72,17 +71,6 @@ int attachments_create(const struct client *api, struct arena *arena, const char
     return ask(api, arena,
                &(struct client_call){
                    .method = "POST", .path = PATH, .body = body_of(arena, volume_id, connector) },
-               ret, err);
-}
-
-int attachments_connect(const struct client *api, struct arena *arena, const char *attachment_id,
-                        const struct remote_connector *connector, struct remote_connection *ret,
-                        struct error *err) {
-    return ask(api, arena,
-               &(struct client_call){ .method = "PUT",
-                                      .path = PATH,
-                                      .id = attachment_id,
-                                      .body = body_of(arena, NULL, connector) },
                ret, err);
 }
 
@@ -105,10 +93,12 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
 }
 
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,
-                       struct error *err) {
-    const struct client_call call = {
-        .method = "DELETE", .path = PATH, .id = attachment_id, .behind = ""
-    };
+                       bool incomplete, struct error *err) {
+    const struct client_call call = { .method = "DELETE",
+                                      .path = PATH,
+                                      .id = attachment_id,
+                                      .behind = "",
+                                      .header = { incomplete ? INCOMPLETE_HEADER : NULL, "true" } };
 
     return client_ask_list(api, arena, &call, "attachments", err) ? 0 : -1;
 }

@@ -27,13 +27,10 @@ int attachments_list(const struct client *api, struct arena *arena, const char *
 int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
                        const struct remote_connector *connector, struct remote_connection *ret,
                        struct error *err);
-/* Connects an existing one, for this host. */
-int attachments_connect(const struct client *api, struct arena *arena, const char *attachment_id,
-                        const struct remote_connector *connector, struct remote_connection *ret,
-                        struct error *err);
 /* The volume is in-use from now on.  ERROR_OVER_QUOTA, of a service with VOLUME_LIMIT_HEADER: the
  * host has `most` other attachments; 0: unlimited. */
 int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,
                          int64_t most, struct error *err);
+/* `incomplete`: only until it is complete.  ERROR_CONFLICT, of a service with INCOMPLETE_HEADER. */
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,
-                       struct error *err);
+                       bool incomplete, struct error *err);

@@ -21,6 +21,12 @@
 #define RETRY_HEADER "X-Scoria-Retry"
 
 /*
+ * Beside the DELETE of an attachment: "true" has it refused (409) when that is complete.  So a client
+ * removes what interrupted calls have left, and nothing that another call has completed meanwhile.
+ */
+#define INCOMPLETE_HEADER "X-Scoria-Incomplete"
+
+/*
  * The API adds the id of a pending extend to the response with its volume, and the agent repeats it
  * in the completion.  The completion of another extend is refused (X5); one without the header, as
  * other compute services send it, applies to the pending extend.

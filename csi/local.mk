@@ -92,7 +92,7 @@ csi/proto.h: $(csi_headers)
 $(libscoria_a_OBJECTS): | csi/proto.h
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/controller/test_group_walk \
+slow_tests += tests/unit/csi/controller/test_group_walk tests/unit/csi/controller/test_volume_walk \
 	tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
 	tests/unit/csi/node/test_filesystem \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
@@ -117,6 +117,7 @@ check_PROGRAMS += \
 	tests/unit/csi/node/test_capacity
 endif
 endif
-EXTRA_DIST += tests/unit/csi/driver_test.h tests/unit/csi/node/node_test.h \
+EXTRA_DIST += tests/unit/csi/driver_test.h tests/unit/csi/controller/walk.h \
+	tests/unit/csi/node/node_test.h \
 	tests/unit/csi/node/scene.h tests/unit/csi/node/shown_file.h \
 	tests/unit/csi/node/storage.h

@@ -1,7 +1,6 @@
 #include "rest/request.h"
 
 #include "common/cleanup.h"
-#include "common/scoria_headers.h"
 #include "rest/url.h"
 
 #include <string.h>
@@ -21,15 +20,15 @@ int request_flag(const struct request *request, const char *name, bool *ret, str
     return 0;
 }
 
-int request_retries(const struct request *request, bool *ret, struct error *err) {
-    const char *text = http_header(request->http, RETRY_HEADER);
+int request_is_marked(const struct request *request, const char *header, bool *ret,
+                      struct error *err) {
+    const char *text = http_header(request->http, header);
 
     *ret = text != NULL;
     return !text || strcmp(text, "true") == 0
                ? 0
                : error_set(err, ERROR_BAD_REQUEST,
-                           "Invalid value for " RETRY_HEADER ": %.64s; it is \"true\" or absent.",
-                           text);
+                           "Invalid value for %s: %.64s; it is \"true\" or absent.", header, text);
 }
 
 int request_renamed_header(const struct request *request, const char *name, const char *former,

@@ -65,8 +65,9 @@ struct request {
 const char *request_query(const struct request *request, const char *name);
 /* A boolean parameter, otherwise ERROR_BAD_REQUEST; *ret stays when it is absent. */
 int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
-/* Is it the retry of a failed request (common/scoria_headers.h)? */
-int request_retries(const struct request *request, bool *ret, struct error *err);
+/* Has it this header of common/scoria_headers.h, whose only value is "true"? */
+int request_is_marked(const struct request *request, const char *header, bool *ret,
+                      struct error *err);
 /* Value of a request header that has two names; NULL when it is absent.  ERROR_BAD_REQUEST: two
  * values, of which a proxy may have checked the other. */
 int request_renamed_header(const struct request *request, const char *name, const char *former,

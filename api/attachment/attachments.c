@@ -216,8 +216,14 @@ static int delete_attachment(struct request *request, struct error *err) {
         .limit = -1,
     };
     struct attachment *attachments = NULL;
+    bool incomplete;
     int count;
 
+    if (request_is_marked(request, INCOMPLETE_HEADER, &incomplete, err) < 0)
+        return -1;
+    if (incomplete && strcmp(attached->attachment.attach_status, "attached") == 0)
+        return error_set(err, ERROR_CONFLICT, "Attachment %s is complete.",
+                         attached->attachment.id);
     if (attachment_delete(&request->work, &attached->attachment, err) < 0)
         return -1;
     count = attachment_list(&request->work, &left, &attachments, err);
@@ -266,6 +272,7 @@ const struct route attachment_routes[] = {
       .wrapper = "attachment", BODY(update_fields, struct update_body), .check = check_update,
       ANSWER("attachment", attachment_shape), .handler = update_attachment, .status = 200, .after = attachment_connected_answer },
     { ATTACHMENT("DELETE", "/{id}", MV_ATTACHMENTS), .rule = "volume:attachment_delete",
+      HEADER_IN(IN_HEADER, INCOMPLETE_HEADER),
       ANSWER("attachments", attachment_short_shape), .flags = ROUTE_MANY,
       .handler = delete_attachment, .status = 200 },
     { ATTACHMENT("POST", "/{id}/action", MV_ATTACHMENT_COMPLETE), .action = "os-complete",

@@ -111,7 +111,7 @@ static int update_snapshot(struct request *request, struct error *err) {
 static int delete_snapshot(struct request *request, struct error *err) {
     bool retried = false;
 
-    if (request_retries(request, &retried, err) < 0)
+    if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0)
         return -1;
     return snapshot_delete(&request->work, request->object, retried ? DELETE_RETRIED : 0U, err);
 }

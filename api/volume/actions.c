@@ -30,7 +30,7 @@ static int extend(struct request *request, struct error *err) {
     bool attached_allowed = request->minor >= MV_EXTEND_IN_USE;
     bool retried = false, attached;
 
-    if (request_retries(request, &retried, err) < 0)
+    if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0)
         return -1;
     attached = attached_allowed &&
                (volume->status == VOLUME_IN_USE || (retried && volume->attachment_count > 0));

@@ -266,7 +266,7 @@ static int update_volume(struct request *request, struct error *err) {
 static int delete_volume(struct request *request, struct error *err) {
     bool cascade = false, force = false, retried = false;
 
-    if (request_retries(request, &retried, err) < 0 ||
+    if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0 ||
         request_flag(request, "cascade", &cascade, err) < 0 ||
         (request->minor >= MV_FORCE_DELETE && request_flag(request, "force", &force, err) < 0) ||
         (force && request_authorize(request, "volume:force_delete", request->owner, err) < 0))

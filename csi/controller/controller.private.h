@@ -196,7 +196,8 @@ int controller_check_volume_limit(const struct grpc_call *call, const struct cli
                                   const char *node_id, const char *volume_id, struct error *err);
 /* May it have incomplete attachments? */
 bool controller_is_being_attached(const struct remote_volume *volume);
-/* Deletes those of interrupted calls: their node is unknown. */
+/* Deletes those of interrupted calls: their node is unknown.  GRPC_ABORTED: one is complete by now,
+ * or cannot be deleted yet. */
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err);
 

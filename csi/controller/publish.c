@@ -1,9 +1,9 @@
 /*
  * ControllerPublishVolume: an attachment of a node, without an instance.
  *
- * An incomplete attachment was not reported: the next call completes it, for any node.  So
- * leftovers of interrupted calls are reused or deleted, and two calls for one node get the same
- * attachment.  Finally each call checks that the volume is attached to its node.
+ * An incomplete attachment was not reported, and any call deletes it, but not once it is complete
+ * (INCOMPLETE_HEADER).  Of two concurrent calls the one that loses its attachment is repeated.
+ * Finally each call checks that the volume is attached to its node.
  */
 #include "csi/controller/controller.private.h"
 
@@ -16,18 +16,24 @@ static bool is_begun(const struct remote_connection *connection) {
     return !connection->instance_uuid && strcmp(connection->status, "attached") != 0;
 }
 
-/* 1 with an incomplete one, 0: none. */
-static int find_begun(const struct client *api, struct arena *arena, const char *volume_id,
-                      struct remote_connection *ret, struct error *err) {
-    struct remote_connection *connections = NULL;
-    int count = attachments_list(api, arena, volume_id, &connections, err);
+static int detach(const struct client *api, struct arena *arena, const char *id, bool incomplete,
+                  struct error *err) {
+    if (attachments_delete(api, arena, id, incomplete, err) == 0 || err->kind == ERROR_NOT_FOUND)
+        return 0;
+    return err->kind == ERROR_CONFLICT || err->kind == ERROR_BAD_REQUEST
+               ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
+               : -1;
+}
 
-    for (int i = 0; i < count; i++)
-        if (is_begun(&connections[i])) {
-            *ret = connections[i];
-            return 1;
-        }
-    return count < 0 ? -1 : 0;
+int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
+                            struct error *err) {
+    struct remote_connection *connections = NULL;
+    int count = attachments_list(api, arena, volume_id, &connections, err), result = 0;
+
+    for (int i = 0; i < count && result == 0; i++)
+        if (is_begun(&connections[i]))
+            result = detach(api, arena, connections[i].id, true, err);
+    return count < 0 ? -1 : result;
 }
 
 /* ---- the response ---- */
@@ -151,25 +157,14 @@ static int attach(const struct client *api, struct arena *arena, const struct pu
                   struct error *err) {
     const struct remote_connector connector = { publish->node_id, publish->readonly };
     struct remote_connection connection;
-    int found = find_begun(api, arena, publish->volume_id, &connection, err);
+    int result = controller_detach_begun(api, arena, publish->volume_id, err);
 
-    if (found < 0)
-        return -1;
-    if ((found > 0 ? attachments_connect(api, arena, connection.id, &connector, &connection, err)
-                   : attachments_create(api, arena, publish->volume_id, &connector, &connection,
-                                        err)) < 0 ||
+    if (result != 0)
+        return result;
+    if (attachments_create(api, arena, publish->volume_id, &connector, &connection, err) < 0 ||
         attachments_complete(api, arena, connection.id, publish->most, err) < 0)
         return attach_refused(api, arena, publish->volume_id, err);
     return 0;
-}
-
-static int detach(const struct client *api, struct arena *arena, const char *id,
-                  struct error *err) {
-    if (attachments_delete(api, arena, id, err) == 0 || err->kind == ERROR_NOT_FOUND)
-        return 0;
-    return err->kind == ERROR_CONFLICT || err->kind == ERROR_BAD_REQUEST
-               ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
-               : -1;
 }
 
 static int attach_here(const struct grpc_call *call, const struct client *api,
@@ -230,17 +225,6 @@ int controller_publish(struct grpc_call *call, const void *message, void *respon
 
 /* ---- unpublish ---- */
 
-int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
-                            struct error *err) {
-    struct remote_connection *connections = NULL;
-    int count = attachments_list(api, arena, volume_id, &connections, err), result = 0;
-
-    for (int i = 0; i < count && result == 0; i++)
-        if (is_begun(&connections[i]))
-            result = detach(api, arena, connections[i].id, err);
-    return count < 0 ? -1 : result;
-}
-
 int controller_unpublish(struct grpc_call *call, const void *message, void *response,
                          struct error *err) {
     const Csi__V1__ControllerUnpublishVolumeRequest *request = message;
@@ -257,7 +241,7 @@ int controller_unpublish(struct grpc_call *call, const void *message, void *resp
         const char *node = controller_node(&volume.attachments[i]);
 
         if (node && (!*request->node_id || strcmp(node, request->node_id) == 0))
-            result = detach(&api, call->arena, volume.attachments[i].id, err);
+            result = detach(&api, call->arena, volume.attachments[i].id, false, err);
     }
     return result != 0 ? result : controller_detach_begun(&api, call->arena, volume.id, err);
 }

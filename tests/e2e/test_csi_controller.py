@@ -484,12 +484,12 @@ class Publishing(DriverCase):
             self.assertEqual(self.nodes(volume_id), [NODE_1])
             self.unpublish(volume_id)
 
-    def test_an_interrupted_publish_is_resumed(self):
+    def test_an_interrupted_publish_is_replaced(self):
         volume_id = self.create().volume_id
         for connector in None, {"host": NODE_2}:
             begun = self.api.ask("POST", "/attachments", {"attachment": {
                 "volume_uuid": volume_id, "connector": connector}})["attachment"]["id"]
-            self.assertEqual(self.publish(volume_id)["attachment_id"], begun)
+            self.assertNotEqual(self.publish(volume_id)["attachment_id"], begun)
             self.assertEqual(self.nodes(volume_id), [NODE_1])
             self.unpublish(volume_id)
         self.api.ask("POST", "/attachments", {"attachment": {"volume_uuid": volume_id}})

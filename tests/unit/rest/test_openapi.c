@@ -111,6 +111,7 @@ START_TEST(headers_of_this_service_are_parameters_of_their_routes) {
         { "DELETE", "/snapshots/{id}", RETRY_HEADER },
         { "POST", "/volumes/{id}/action", EXTEND_HEADER },
         { "POST", "/attachments/{id}/action", VOLUME_LIMIT_HEADER },
+        { "DELETE", "/attachments/{id}", INCOMPLETE_HEADER },
         { "PUT", "/replica_pools/{id}", INSTANCE_HEADER },
         { "PUT", "/volume_replicas/{id}/status", INSTANCE_HEADER },
         { "PUT", "/replicated_volumes/{id}/status", INSTANCE_HEADER },

@@ -3,105 +3,11 @@
  * each of several ways, and each call meets another one before each of its requests.  Whatever has
  * failed, the caller repeats its call until that succeeds, and nothing else is left.
  */
-#include "common/scoria_headers.h"
-#include "tests/lib/world.h"
-#include "tests/unit/csi/driver_test.h"
+#include "tests/unit/csi/controller/walk.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
-
-#define RPC(name_)  "/volumegroup.Controller/" name_
-#define FORMAT(...) arena_format(service.world->arena, __VA_ARGS__)
-#define COUNT(...)  world_count(service.world, FORMAT("SELECT COUNT(*) FROM " __VA_ARGS__))
-
-enum { MOST_ATTEMPTS = 30, OTHERS = 3 };
-
-static struct {
-    pthread_mutex_t lock; /* guards the world, which has one thread at a time */
-    struct world *world;
-    atomic_uint steps; /* of its work, after each request */
-    const char *volumes[OTHERS];
-    char group[64];      /* the last one that a call has reported */
-    const char *failing; /* the call of the driver that fails, so many times */
-    unsigned failures;
-} service = { .lock = PTHREAD_MUTEX_INITIALIZER };
+#define RPC(name_) "/volumegroup.Controller/" name_
 
 static char met_group[sizeof(service.group)]; /* reported by another call */
-
-enum manner { REFUSED, CONFLICTS, UNAVAILABLE, LOST, DEAD, DEAD_AFTER, MANNERS };
-
-/* A driver and its way to the service.  A thread of the server reads its members. */
-struct door {
-    struct scene *scene;
-    atomic_uint requests; /* of the current call */
-    atomic_uint fail_at;  /* from 1 on; 0: never */
-    _Atomic enum manner manner;
-    atomic_uint meets_at; /* from 1 on; 0: never */
-    void (*meets)(void);
-    char *body;
-};
-
-static struct door doors[2];
-
-/* ---- the service ---- */
-
-static int answer_of_world(struct door *door, const struct script_request *request,
-                           const char **ret_body) {
-    struct world *world = service.world;
-    int status;
-
-    pthread_mutex_lock(&service.lock);
-    world->header = script_request_has(request, UNIQUE_HEADER, "name") ? UNIQUE_HEADER : NULL;
-    world->header_value = "name";
-    world->retry = script_request_has(request, RETRY_HEADER, "true") ? "true" : NULL;
-    status = world_call(world, request->method, request->path + strlen("/v3"),
-                        *request->body ? request->body : NULL);
-    free(door->body);
-    *ret_body = door->body = world->answer ? json_dumps(world->answer, 0) : NULL;
-    for (unsigned i = 0; i < service.steps && world_relay(world) > 0; i++)
-        world_step(world, 0);
-    pthread_mutex_unlock(&service.lock);
-    return status;
-}
-
-static int serve(void *arg, const struct script_request *request, const char **ret_body) {
-    struct door *door = arg;
-    unsigned number = ++door->requests;
-    bool fails = number == door->fail_at;
-    int status;
-
-    if (number == door->meets_at)
-        door->meets();
-    if (door->fail_at && number > door->fail_at &&
-        (door->manner == DEAD || door->manner == DEAD_AFTER))
-        return 503;
-    if (fails && (door->manner == DEAD || door->manner == UNAVAILABLE))
-        return 503;
-    if (fails && (door->manner == REFUSED || door->manner == CONFLICTS))
-        return door->manner == REFUSED ? 400 : 409;
-    status = answer_of_world(door, request, ret_body);
-    return fails ? 0 : status;
-}
-
-/* ---- calls ---- */
-
-/* The code of a call; *ret_answer is its message or NULL, for
- * protobuf_c_message_free_unpacked(). */
-static unsigned call(struct door *door, const char *path, const void *request,
-                     const ProtobufCMessageDescriptor *type, void *ret_answer) {
-    autofree struct wire_answer *answer = NULL;
-    unsigned code;
-
-    door->requests = 0;
-    answer = scene_request(door->scene, path, request);
-    ck_assert_msg(!answer->gone && *answer->status, "%s: no response", path);
-    code = (unsigned)strtoul(answer->status, NULL, 10);
-    if (getenv("WORLD_LOG"))
-        fprintf(stderr, "%s: %u %s\n", path, code, answer->message);
-    if (ret_answer)
-        *(void **)ret_answer = code == 0 ? scene_message(answer, type) : NULL;
-    return code;
-}
 
 /* The letters are the group's volumes; `typed`: the group accepts the default type only. */
 static unsigned create(struct door *door, const char *letters, bool typed, char *ret_group) {
@@ -167,59 +73,13 @@ static size_t list(struct door *door) {
 
 /* ---- objects ---- */
 
-static struct fault_decision driver_effect(void *arg, const char *name, const char *volume_id) {
-    (void)arg, (void)volume_id;
-    if (service.failures == 0 || strcmp(name, service.failing) != 0)
-        return (struct fault_decision){ .action = FAULT_PASS };
-    service.failures--;
-    return (struct fault_decision){ .action = FAULT_BEFORE };
-}
-
-static const char *new_volume(const char *type) {
-    struct world *world = service.world;
-    const char *id;
-
-    world_call(world, "POST", "/volumes",
-               FORMAT("{\"volume\": {\"size\": 1, \"volume_type\": \"%s\", \"metadata\": "
-                      "{\"csi.name\": \"%u\"}}}",
-                      type, (unsigned)COUNT("volumes")));
-    id = world_answer_id(world, "volume");
-    world_settle(world);
-    return id;
-}
-
 /* Volumes a, b and c of the default type. */
 static void begin_world(void) {
-    if (service.world)
-        world_free(service.world);
-    service.world = world_new(NULL);
-    service.world->decide = driver_effect;
+    renew_world();
     world_call(service.world, "POST", "/group_types", "{\"group_type\": {\"name\": \"csi\"}}");
-    service.steps = 1;
-    service.failures = 0;
     service.group[0] = '\0';
     for (unsigned i = 0; i < OTHERS; i++)
         service.volumes[i] = new_volume("__DEFAULT__");
-}
-
-static void open_doors(unsigned count) {
-    begin_world(); /* which has no log */
-    for (unsigned i = 0; i < count; i++) {
-        doors[i].scene = scene_new(NULL);
-        script_server_add(doors[i].scene->api,
-                          &(struct script_rule){
-                              .method = "GET", .path = "/v3/", .status = 200, .body = VERSIONS });
-        script_server_add(doors[i].scene->api,
-                          &(struct script_rule){ .serve = serve, .arg = &doors[i] });
-    }
-}
-
-static void close_doors(unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        scene_end(doors[i].scene);
-        free(doors[i].body);
-    }
-    world_free(service.world);
 }
 
 static void expect_members(const char *letters) {
@@ -244,14 +104,6 @@ static void expect_no_group(unsigned volumes) {
 }
 
 /* ---- calls whose requests fail ---- */
-
-struct scenario {
-    void (*prepare)(void);
-    unsigned (*request)(struct door *door);
-    unsigned end;         /* the code of the repeated call that ends it */
-    unsigned other_codes; /* bits: that a service without faults is the reason of, too */
-    void (*check)(void);
-};
 
 static void create_ab(void) {
     begin_world();
@@ -399,8 +251,6 @@ static void prepare_begun(void) {
             200);
 }
 
-#define CODE(number) (1U << (number))
-
 static const struct scenario scenarios[] = {
     { begin_world, request_ab, 0, 0, check_ab },
     { begin_world, request_empty, 0, 0, check_empty },
@@ -418,59 +268,33 @@ static const struct scenario scenarios[] = {
     { prepare_failed_extends, modify_bc, 0, 0, check_bc },
 };
 
-/* Repeats the call, whose first attempts fail at these requests.  Was each of these reached? */
-static bool converge(unsigned index, enum manner manner, const unsigned *fail_at, unsigned count) {
-    const struct scenario *scenario = &scenarios[index];
-    struct door *door = &doors[0];
-    bool met = true;
-    unsigned code = 0;
-
-    scenario->prepare();
-    for (unsigned attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-        door->fail_at = attempt < count ? fail_at[attempt] : 0;
-        door->manner = manner;
-        code = scenario->request(door);
-        met = met && (attempt >= count || door->requests >= fail_at[attempt]);
-        if (code == scenario->end && attempt + 1 >= count)
-            break;
-        ck_assert_msg(code == 0 || code == 10 || code == 14 || scenario->other_codes & CODE(code) ||
-                          code == scenario->end ||
-                          (attempt < count && (manner == REFUSED || manner == CONFLICTS)),
-                      "scenario %u, manner %u, request %u of attempt %u: code %u", index, manner,
-                      attempt < count ? fail_at[attempt] : 0, attempt, code);
-    }
-    door->fail_at = 0;
-    ck_assert_msg(code == scenario->end, "scenario %u, manner %u, request %u: %u for ever", index,
-                  manner, fail_at[0], code);
-    world_settle(service.world);
-    scenario->check();
-    ck_assert_int_eq(world_check(service.world), 0);
-    return met;
-}
-
 START_TEST(a_repeated_call_converges_after_any_failed_request) {
     open_doors(1);
-    for (enum manner manner = 0; manner < MANNERS; manner++)
-        for (unsigned fail_at = 1 + WALK_FIRST; converge((unsigned)_i, manner, &fail_at, 1);)
-            fail_at += WALK_STEP;
+    fail_everywhere(&scenarios[_i], (unsigned)_i);
     close_doors(1);
 }
 END_TEST
 
-/* Two drivers die one after the other. */
 START_TEST(a_repeated_call_converges_after_two_failed_requests) {
-    bool met = true;
+    open_doors(1);
+    fail_twice_everywhere(&scenarios[_i], (unsigned)_i);
+    close_doors(1);
+}
+END_TEST
+
+/* It was filled, and other volumes are requested: they are those of another group (H2), and the
+ * first request still succeeds. */
+START_TEST(a_create_with_other_volumes_is_refused_after_a_lost_success) {
+    struct door *door = &doors[0];
 
     open_doors(1);
-    for (unsigned first = 1; met; first++)
-        for (unsigned second = 1 + WALK_FIRST;; second += WALK_STEP) {
-            const unsigned fail_at[] = { first, second };
-
-            if (!converge((unsigned)_i, DEAD_AFTER, fail_at, LENGTH(fail_at))) {
-                met = second > 1 + WALK_FIRST;
-                break;
-            }
-        }
+    create_ab();
+    service.group[0] = '\0';
+    ck_assert_uint_eq(create(door, "bc", false, met_group), 6);
+    ck_assert_uint_eq(create(door, "a", false, met_group), 6);
+    ck_assert_uint_eq(list(door), 1);
+    ck_assert_uint_eq(create(door, "ab", false, service.group), 0);
+    expect_group("ab");
     close_doors(1);
 }
 END_TEST
@@ -552,13 +376,6 @@ END_TEST
 
 /* ---- calls that meet ---- */
 
-static unsigned met_code;
-static unsigned (*met_request)(struct door *door);
-
-static void meet(void) {
-    met_code = met_request(&doors[1]);
-}
-
 static unsigned meet_empty(struct door *door) {
     return create(door, "", false, met_group);
 }
@@ -576,16 +393,28 @@ static unsigned meet_list(struct door *door) {
     return 0;
 }
 
+static unsigned meet_publish(struct door *door) {
+    return publish_on(door, WORLD_NODE, false);
+}
+
+/* A volume of which a publish was answered OK keeps its attachment. */
+static void check_deleted_or_published(void) {
+    if (met_code != 0) {
+        check_deleted();
+        return;
+    }
+    ck_assert_uint_eq(first_code, 9);
+    expect_group("ab");
+    ck_assert_int_eq(COUNT("attachments WHERE volume_id = '%s' AND attach_status = 'attached'",
+                           service.volumes[0]),
+                     1);
+}
+
 static void check_one(void) {
     ck_assert_int_eq(COUNT("volume_groups"), 1);
 }
 
-static const struct meeting {
-    void (*prepare)(void);
-    unsigned (*request)(struct door *door), (*meets)(struct door *door);
-    unsigned ends, met_ends; /* bits: codes that end the repetition */
-    void (*check)(void);
-} meetings[] = {
+static const struct meeting meetings[] = {
     { begin_world, request_ab, meet_ab, CODE(0), CODE(0), check_ab },
     { begin_world, request_ab, meet_empty, CODE(0), CODE(0), check_ab },
     { begin_world, request_empty, meet_ab, CODE(0), CODE(0), check_ab },
@@ -600,45 +429,20 @@ static const struct meeting {
     { create_ab, delete, modify_bc, CODE(0), CODE(0) | CODE(5), NULL },
     { create_ab, delete, delete, CODE(0), CODE(0), check_deleted },
     { create_ab, delete, meet_empty, CODE(0), CODE(0), NULL },
+    { prepare_begun, delete, meet_publish, CODE(0) | CODE(9), CODE(0) | CODE(5),
+      check_deleted_or_published },
 };
+
+static void check_met_group(const struct meeting *meeting) {
+    if (*met_group && meeting->request != delete)
+        ck_assert_int_eq(COUNT("volume_groups WHERE id = '%s'", met_group), 1);
+    met_group[0] = '\0';
+}
 
 /* Of two calls each ends, and a group that was reported stays. */
 START_TEST(calls_that_meet_converge) {
-    const struct meeting *meeting = &meetings[_i];
-    struct door *door = &doors[0];
-    bool met = true;
-
     open_doors(2);
-    for (unsigned at = 1; met; at++) {
-        unsigned code;
-
-        meeting->prepare();
-        met_group[0] = '\0';
-        met_request = meeting->meets;
-        door->meets = meet;
-        door->meets_at = at;
-        code = meeting->request(door);
-        met = door->requests >= at;
-        door->meets_at = 0;
-        if (!met)
-            met_code = 10; /* its first time is behind the other one */
-        for (unsigned i = 0; i < MOST_ATTEMPTS && !(meeting->met_ends & CODE(met_code)); i++) {
-            ck_assert_msg(met_code == 10 || met_code == 14, "met %d at %u: %u", _i, at, met_code);
-            meet();
-        }
-        for (unsigned i = 0; i < MOST_ATTEMPTS && !(meeting->ends & CODE(code)); i++) {
-            ck_assert_msg(code == 10 || code == 14, "meeting %d at %u: %u", _i, at, code);
-            code = meeting->request(door);
-        }
-        ck_assert_msg(meeting->met_ends & CODE(met_code), "met %d at %u: %u", _i, at, met_code);
-        ck_assert_msg(meeting->ends & CODE(code), "meeting %d at %u: %u", _i, at, code);
-        world_settle(service.world);
-        if (*met_group && meeting->request != delete)
-            ck_assert_int_eq(COUNT("volume_groups WHERE id = '%s'", met_group), 1);
-        if (meeting->check)
-            meeting->check();
-        ck_assert_int_eq(world_check(service.world), 0);
-    }
+    meet_everywhere(&meetings[_i], _i, check_met_group);
     close_doors(2);
 }
 END_TEST
@@ -659,6 +463,7 @@ int main(void) {
     tcase_add_loop_test(cases, calls_that_meet_converge, 0, LENGTH(meetings));
     tcase_add_test(cases, an_abandoned_create_leaves_nothing);
     tcase_add_test(cases, a_changed_create_converges);
+    tcase_add_test(cases, a_create_with_other_volumes_is_refused_after_a_lost_success);
     tcase_add_test(cases, a_group_that_could_not_be_deleted_is_reported);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

@@ -112,6 +112,31 @@ static int complete_by_names(struct world *world, const char *attachment, const 
     return status;
 }
 
+/* Another call has completed it since it was listed. */
+START_TEST(a_complete_attachment_is_not_deleted_as_incomplete) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = begun(world), *path = arena_format(world->arena, "/attachments/%s", id);
+
+    ck_assert_int_eq(complete_by_names(world, id, NULL, "1"), 204);
+    world->header = INCOMPLETE_HEADER;
+    world->header_value = "true";
+    ck_assert_int_eq(world_call(world, "DELETE", path, NULL), 409);
+    world->header_value = "false";
+    ck_assert_int_eq(world_call(world, "DELETE", path, NULL), 400);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM attachments WHERE attach_status = 'attached'"), 1);
+    world->header = NULL;
+    ck_assert_int_eq(world_call(world, "DELETE", path, NULL), 200);
+
+    id = begun(world);
+    world->header = INCOMPLETE_HEADER;
+    world->header_value = "true";
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/attachments/%s", id), NULL), 200);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 0);
+}
+END_TEST
+
 static int complete(struct world *world, const char *attachment, const char *limit) {
     return complete_by_names(world, attachment, NULL, limit);
 }
@@ -823,6 +848,7 @@ END_TEST
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
            support_for_discard_is_reported, a_host_takes_no_more_volumes_than_its_limit,
            both_names_of_the_volume_limit_header_count, a_volume_limit_is_a_number,
+           a_complete_attachment_is_not_deleted_as_incomplete,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_failed_connect_of_the_backend_is_reported,
