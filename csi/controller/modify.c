@@ -83,12 +83,30 @@ static int is_other_type(const struct client *api, struct arena *arena,
 static int retype(const struct grpc_call *call, const struct client *api,
                   struct remote_volume *volume, const char *type, struct error *err) {
     int result = controller_reset_extend(call, api, volume, err);
+    struct remote_volume now;
+    struct error refusal;
 
     if (result != 0)
         return result;
     if (strcmp(volume->status, "available") != 0 && strcmp(volume->status, "in-use") != 0)
         return grpc_refuse(err, GRPC_ABORTED, "Volume %s is %s.", volume->id, volume->status);
-    return volumes_retype(api, call->arena, volume->id, type, err) < 0 ? refused(err) : 0;
+    if (volumes_retype(api, call->arena, volume->id, type, err) == 0)
+        return 0;
+    result = refused(err);
+    if (result != GRPC_INVALID_ARGUMENT)
+        return result;
+    refusal = *err;
+    result = controller_read(api, call->arena, &volume_kind, volume->id, &now, err);
+    if (result != 0)
+        return result;
+    /* A concurrent call may have changed the type. */
+    return grpc_refuse(err,
+                       strcmp(now.status, volume->status) == 0 &&
+                               strcmp(now.type ? now.type : "", volume->type ? volume->type : "") ==
+                                   0
+                           ? GRPC_INVALID_ARGUMENT
+                           : GRPC_ABORTED,
+                       "%s", refusal.message);
 }
 
 /* All or nothing: if the metadata are refused, the previous type is restored. */

@@ -431,6 +431,7 @@ static const struct meeting meetings[] = {
     { begin, delete_first, create_clone, CODE(0) | CODE(9), CODE(0) | CODE(5), NULL },
     { begin_with_snapshot, delete_snapshot, restore, CODE(0) | CODE(9), CODE(0) | CODE(5), NULL },
     { begin, modify, expand, CODE(0), CODE(0), check_modified },
+    { begin, modify, modify, CODE(0), CODE(0), check_modified },
 };
 
 START_TEST(calls_that_meet_converge) {
