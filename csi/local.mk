@@ -94,7 +94,7 @@ $(libscoria_a_OBJECTS): | csi/proto.h
 if HAVE_CHECK
 slow_tests += tests/unit/csi/controller/test_group_walk tests/unit/csi/controller/test_volume_walk \
 	tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
-	tests/unit/csi/node/test_filesystem \
+	tests/unit/csi/node/test_filesystem tests/unit/csi/node/test_meanwhile \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \
 	tests/unit/csi/test_identity \

@@ -53,12 +53,17 @@ struct node_stage {
     const struct node_capability *capability;
     const struct text_pair *context;
     size_t context_count;
+    /* Called before anything changes, while other calls for the volume are refused: 0: it may be
+     * staged.  NULL: it always may. */
+    int (*check)(void *arg, struct error *err);
+    void *arg;
 };
 
 struct node_publish {
     const char *volume_id, *staging_path, *path;
     const struct node_capability *capability;
     bool read_only;
+    const struct node_stage *again; /* replaces a stale device; NULL: NODE_STALE */
 };
 
 struct node_usage {

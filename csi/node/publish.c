@@ -78,7 +78,7 @@ static int renew(const struct node *node, struct arena *arena, const struct node
 }
 
 static int open_source(struct staged *staged, struct error *err) {
-    staged->source = kubelet_path_descriptor(&staged->path, err);
+    staged->source = node_open_device(&staged->path, staged->loop.number, err);
     return staged->source < 0 ? -1 : 0;
 }
 
@@ -94,21 +94,25 @@ static int check_published(const struct node_publish *publish, const struct stag
                            struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
     struct kubelet_place place;
-    autoclose int mount = kubelet_path_descriptor(target, err);
-    bool read_only;
+    autoclose int mount = -1;
+    bool differs;
 
-    if (mount < 0 || kubelet_path_stat(target, &place, err) < 0 ||
+    if (kubelet_path_stat(target, &place, err) < 0 ||
         node_device_at(&place, publish->volume_id, &loop, err) < 0)
         return -1;
-    read_only = publish->capability->block ? publish->read_only : is_read_only(mount);
-    if (loop.fd < 0 || loop.number != staged->loop.number ||
-        S_ISBLK(place.mode) != publish->capability->block ||
-        strcmp(label, staged->loop.label) != 0 ||
-        read_only != (publish->read_only || is_read_only(staged->source))) {
-        error_set(err, ERROR_CONFLICT, "The volume is published there with other arguments.");
-        return NODE_DIFFERS;
+    differs = loop.fd < 0 || loop.number != staged->loop.number ||
+              S_ISBLK(place.mode) != publish->capability->block ||
+              strcmp(label, staged->loop.label) != 0;
+    if (!differs && !publish->capability->block) {
+        mount = node_open_device(target, loop.number, err);
+        if (mount < 0)
+            return -1;
+        differs = is_read_only(mount) != (publish->read_only || is_read_only(staged->source));
     }
-    return 0;
+    if (!differs)
+        return 0;
+    error_set(err, ERROR_CONFLICT, "The volume is published there with other arguments.");
+    return NODE_DIFFERS;
 }
 
 static int check_others(const struct node *node, const struct node_publish *publish,
@@ -157,19 +161,16 @@ static int check_stale(const struct node *node, const struct node_publish *publi
     return NODE_STALE;
 }
 
-int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
-                 struct error *err) {
+static int publish_staged(const struct node *node, struct arena *arena,
+                          const struct node_publish *publish, struct error *err) {
     autostaged struct staged staged = { PATH_NONE, LOOP_NONE, false, -1 };
     autopath struct kubelet_path target = PATH_NONE;
-    autolock struct volume_lock lock = { 0 };
     char label[LOOP_LABEL_SIZE];
     struct kubelet_place place;
     struct mount_flags flags;
     int result;
 
-    if (node_check_id(publish->volume_id, err) < 0 ||
-        node_check_capability(publish->volume_id, publish->capability, &flags, label, err) < 0 ||
-        node_lock_volume(&lock, publish->volume_id, err) < 0 ||
+    if (node_check_capability(publish->volume_id, publish->capability, &flags, label, err) < 0 ||
         kubelet_path_open(node->root, publish->path, &target, err) < 0 ||
         kubelet_path_stat(&target, &place, err) < 0)
         return -1;
@@ -187,6 +188,22 @@ int node_publish(const struct node *node, struct arena *arena, const struct node
         return -1;
     return mount_bind(staged.source, publish->read_only && !publish->capability->block, &target,
                       err);
+}
+
+/* The lock is held all the time: after an unstage the volume is not staged again. */
+int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
+                 struct error *err) {
+    autolock struct volume_lock lock = { 0 };
+    int result;
+
+    if (node_check_id(publish->volume_id, err) < 0 ||
+        node_lock_volume(&lock, publish->volume_id, err) < 0)
+        return -1;
+    result = publish_staged(node, arena, publish, err);
+    if (result != NODE_STALE || !publish->again)
+        return result;
+    result = node_stage_locked(node, arena, publish->again, err);
+    return result == 0 ? publish_staged(node, arena, publish, err) : result;
 }
 
 int node_unpublish(const struct node *node, const char *volume_id, const char *path,

@@ -92,6 +92,7 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
         .reclaim = reclaim, .loop = LOOP_NONE, .image = -1, .mount = -1
     };
     autopath struct kubelet_path at = PATH_NONE;
+    autoclose int mount = -1;
     autolock struct volume_lock slot = { 0 };
     struct kubelet_place place;
     const char *reason;
@@ -120,7 +121,10 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
         job.image = node_backing_open(&node->places, &job.loop, err);
     if (job.image < 0)
         return -1;
-    job.mount = openat(at.parent, at.name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    mount = node_open_device(&at, job.loop.number, err);
+    if (mount < 0)
+        return -1;
+    job.mount = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (job.mount < 0)
         return error_errno(err, ERROR_BACKEND, "opening the file system");
     if (measure(&job, ret_before, err) < 0 || deallocate(&job, err) < 0)

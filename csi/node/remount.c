@@ -56,7 +56,7 @@ int node_mount(struct arena *arena, const struct node_filesystem *of, struct err
 
 /* -1: unknown. */
 static int find_health(const struct node_filesystem *of, struct error *err) {
-    autoclose int mount = kubelet_path_descriptor(of->path, err);
+    autoclose int mount = node_open_device(of->path, of->loop->number, err);
     struct mount_table_entry entry;
     struct kubelet_place place;
 

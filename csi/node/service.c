@@ -124,13 +124,22 @@ static struct text_pair *read_context(struct arena *arena, const context_entry *
  * alone decides, by the image's locks and the info beside it (node_image_check()): pods have to
  * start also while the API is down.
  */
-static int check_attached(struct grpc_call *call, const struct node_stage *stage,
-                          struct error *err) {
+struct attached_check {
+    struct grpc_call *call;
+    const struct node_stage *stage;
+    bool was_made;
+};
+
+static int check_attached(void *arg, struct error *err) {
+    struct attached_check *check = arg;
+    struct grpc_call *call = check->call;
+    const struct node_stage *stage = check->stage;
     const char *id = NULL;
     struct client api = csi_api(call);
     struct remote_connection connection;
     struct error failure;
 
+    check->was_made = true;
     for (size_t i = 0; i < stage->context_count; i++)
         if (strcmp(stage->context[i].key, "attachment_id") == 0)
             id = stage->context[i].value;
@@ -152,19 +161,22 @@ static int check_attached(struct grpc_call *call, const struct node_stage *stage
 static int stage(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodeStageVolumeRequest *request = message;
     struct node_capability capability;
+    struct attached_check check = { .call = call };
     const struct node_stage arguments = { .volume_id = request->volume_id,
                                           .path = request->staging_target_path,
                                           .capability = &capability,
                                           .context = CONTEXT(call->arena, request),
-                                          .context_count = request->n_publish_context };
+                                          .context_count = request->n_publish_context,
+                                          .check = check_attached,
+                                          .arg = &check };
     int result;
 
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
         need(request->staging_target_path, "staging_target_path", err) < 0 ||
-        read_capability(request->volume_capability, &capability, err) < 0 ||
-        check_attached(call, &arguments, err) < 0)
+        read_capability(request->volume_capability, &capability, err) < 0)
         return -1;
+    check.stage = &arguments;
     result = answered(node_stage(node_of(call), call->arena, &arguments, err), err);
     if (result == 0)
         pod_limiter_wake(csi_driver_of(call)->limiter);
@@ -188,11 +200,21 @@ static int unstage(struct grpc_call *call, const void *message, void *response, 
 static int publish(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodePublishVolumeRequest *request = message;
     struct node_capability capability;
+    struct attached_check check = { .call = call };
+    /* The kubelet stages a volume once, for all of its pods. */
+    const struct node_stage again = { .volume_id = request->volume_id,
+                                      .path = request->staging_target_path,
+                                      .capability = &capability,
+                                      .context = CONTEXT(call->arena, request),
+                                      .context_count = request->n_publish_context,
+                                      .check = check_attached,
+                                      .arg = &check };
     const struct node_publish arguments = { .volume_id = request->volume_id,
                                             .staging_path = request->staging_target_path,
                                             .path = request->target_path,
                                             .capability = &capability,
-                                            .read_only = request->readonly };
+                                            .read_only = request->readonly,
+                                            .again = again.context_count > 0 ? &again : NULL };
     int result;
 
     (void)response;
@@ -202,24 +224,11 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
         return -1;
     if (!*request->staging_target_path)
         return error_set(err, ERROR_PRECONDITION, "staging_target_path is missing.");
-    result = node_publish(node_of(call), call->arena, &arguments, err);
-    /* The kubelet stages a volume once, for all of its pods. */
-    if (result == NODE_STALE && request->n_publish_context > 0) {
-        const struct node_stage again = { .volume_id = arguments.volume_id,
-                                          .path = arguments.staging_path,
-                                          .capability = &capability,
-                                          .context = CONTEXT(call->arena, request),
-                                          .context_count = request->n_publish_context };
-
-        if (check_attached(call, &again, err) < 0)
-            return -1;
-        result = node_stage(node_of(call), call->arena, &again, err);
-        if (result == 0) {
-            pod_limiter_wake(csi_driver_of(call)->limiter);
-            result = node_publish(node_of(call), call->arena, &arguments, err);
-        }
-    }
-    return answered(result, err);
+    check.stage = &again;
+    result = answered(node_publish(node_of(call), call->arena, &arguments, err), err);
+    if (result == 0 && check.was_made)
+        pod_limiter_wake(csi_driver_of(call)->limiter);
+    return result;
 }
 
 static int unpublish(struct grpc_call *call, const void *message, void *response,

@@ -105,7 +105,7 @@ static int replace_stale(const struct node *node, struct arena *arena,
 /* A volume that was staged without a type may have any. */
 static int find_type(const struct node_filesystem *of, const char **ret, struct error *err) {
     const char *wanted = of->capability->type;
-    autoclose int mount = kubelet_path_descriptor(of->path, err);
+    autoclose int mount = node_open_device(of->path, of->loop->number, err);
 
     *ret = mount < 0 ? NULL : filesystem_mounted(mount);
     if (mount < 0)
@@ -261,20 +261,28 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
     return result == MOUNT_UNCLEAN ? -1 : result;
 }
 
-int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
-               struct error *err) {
-    autolock struct volume_lock lock = { 0 };
+int node_stage_locked(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                      struct error *err) {
     struct node_image image;
     int result;
 
-    if (node_check_id(stage->volume_id, err) < 0 ||
-        node_lock_volume(&lock, stage->volume_id, err) < 0 ||
+    if ((stage->check && stage->check(stage->arg, err) < 0) ||
         node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
         return -1;
     result = stage_image(node, arena, stage, &image, err);
     /* The share may be unused: the device existed already, or the stage has failed. */
     node_image_release_share(&node->places, arena, &image);
     return result;
+}
+
+int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
+               struct error *err) {
+    autolock struct volume_lock lock = { 0 };
+
+    return node_check_id(stage->volume_id, err) < 0 ||
+                   node_lock_volume(&lock, stage->volume_id, err) < 0
+               ? -1
+               : node_stage_locked(node, arena, stage, err);
 }
 
 /* ---- unstage ---- */

@@ -74,7 +74,7 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
                                 .fault = loop.stale ? DEAD_FILE : fault_of_image(node, &loop) };
     if (ret->block)
         return loop_size(&loop, &ret->bytes.total, err);
-    mount = kubelet_path_descriptor(&at, err);
+    mount = node_open_device(&at, loop.number, err);
     if (mount < 0)
         return -1;
     measure_mounted(mount, &place, &loop, ret);
@@ -103,7 +103,7 @@ static int grow_device(const struct node *node, const struct loop *loop, int64_t
 
 static int grow_mounted(struct arena *arena, const struct kubelet_path *at, const char *path,
                         const struct loop *loop, struct error *err) {
-    autoclose int mount = kubelet_path_descriptor(at, err);
+    autoclose int mount = node_open_device(at, loop->number, err);
     const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
     char device[LOOP_PATH_SIZE];
 

@@ -3,7 +3,9 @@
 #include "common/md5.h"
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
+#include "csi/node/mount_table.h"
 
+#include <linux/major.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,6 +172,22 @@ int node_find(const struct node *node, const char *volume_id, const char *path,
         return -1;
     return found > 0 && node_owns(ret->label, volume_id)
                ? 0
+               : error_set(err, ERROR_NOT_FOUND, "The volume is not at that path.");
+}
+
+int node_open_device(const struct kubelet_path *path, unsigned number, struct error *err) {
+    autoclose int fd = kubelet_path_descriptor(path, err);
+    struct mount_table_entry entry;
+    struct stat status;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0)
+        entry.device = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
+    else if (mount_table_find(fd, &entry, err) < 0) /* it does not respond */
+        return -1;
+    return entry.device == makedev(LOOP_MAJOR, number)
+               ? take_fd(fd)
                : error_set(err, ERROR_NOT_FOUND, "The volume is not at that path.");
 }
 

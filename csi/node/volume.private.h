@@ -36,6 +36,10 @@ bool node_take_slot(struct volume_lock *lock, const char *const slots[NODE_SLOTS
  * for a moment after it is detached, so held ones are tried again for one second. */
 enum image_hold node_lock_image(int file, bool read_only, bool alone, struct error *err);
 
+/* node_stage() by a caller that holds the volume's lock. */
+int node_stage_locked(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                      struct error *err);
+
 /* The path of a staged volume: the directory, or the file of the device in it. */
 int node_open_staging(const struct node *node, const char *path, bool block,
                       struct kubelet_path *ret, struct error *err);
@@ -49,6 +53,9 @@ int node_device_at(const struct kubelet_place *place, const char *volume_id, str
 int node_find(const struct node *node, const char *volume_id, const char *path,
               struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
               struct error *err);
+/* A descriptor (O_PATH) of the file system or device node there, which may have been replaced since
+ * the device was found.  ERROR_NOT_FOUND: it is not this device. */
+int node_open_device(const struct kubelet_path *path, unsigned number, struct error *err);
 /* Is a stale device (loop.h) mounted or bound there? */
 bool node_is_stale(const struct kubelet_place *place);
 /* Is the device there recorded as the volume's?  Its file is not queried. */
