@@ -271,7 +271,9 @@ static int remove_nodes(struct target *target, struct member *member, struct err
     return 0;
 }
 
-/* The members of the quorum and of the generation must be the same: only these vote. */
+/* The members of the quorum and of the generation must be the same: only these vote. The former
+ * owner has not checked whether the others have each write that was answered before a voter has
+ * left the quorum: then the next start takes that one, too. */
 static int adopt_voters(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * MEMBERS_MOST];
@@ -291,6 +293,9 @@ static int adopt_voters(struct target *target, struct error *err) {
             serves = member_is_named(member, children[j]);
         if (target->plan.votes[i] && member->probe.held && serves)
             member_next(member, MEMBER_CHOSEN);
+        if (!serves && target->plan.votes[i])
+            return error_set(err, ERROR_CONFLICT, "it does not write to the replica %s",
+                             member->replica.uid);
         if (!serves && remove_nodes(target, member, err) < 0)
             return -1;
     }

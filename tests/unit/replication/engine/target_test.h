@@ -255,6 +255,19 @@ static inline void limit_queries(int64_t timeout_ms) {
     ck_assert(connect_checker());
 }
 
+/* Its pool has no more space. */
+static inline void fill(unsigned i) {
+    static const char zeros[4096];
+    char path[80];
+    autoclose int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/filler", pools[i]);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    while (write(fd, zeros, sizeof(zeros)) > 0)
+        ;
+    ck_assert_int_eq(errno, ENOSPC);
+}
+
 /* Overwrites a part of a block, behind the daemon's back. */
 static inline void damage(unsigned i, unsigned block) {
     autoclose int fd = open(file_of(i, "data"), O_WRONLY);

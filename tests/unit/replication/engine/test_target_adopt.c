@@ -2,6 +2,7 @@
  * The adoption of a working daemon, with changes between a query and the action on its response: a
  * monitor in between causes them.
  */
+#include "replication/engine/qmp.h"
 #include "tests/unit/replication/engine/target_test.h"
 
 #include <pthread.h>
@@ -126,5 +127,45 @@ START_TEST(a_job_that_ends_during_an_adoption_does_not_end_the_daemon) {
 }
 END_TEST
 
+#define LAST_NODE "r00000000004000800000000000000c"
+
+/* Of a daemon without an owner. */
+static void execute(const char *command, json_t *arguments) {
+    const struct sockaddr_un address = address_of("qmp");
+    autoarena struct arena *arena = arena_new();
+    struct qmp *qmp;
+
+    assert_done(qmp_connect(address.sun_path, LIMIT_MS, &qmp, &err));
+    assert_done(qmp_execute(qmp, arena, command, arguments, LIMIT_MS, NULL, &err));
+    qmp_close(qmp);
+}
+
+/* The owner had begun to exclude a replica when it died. Another pool was full, so that its replica
+ * lacks blocks; the daemon's reports of that have no receiver. */
+START_TEST(a_replica_that_has_left_the_quorum_alone_has_answered_writes) {
+    if (!own_mounts())
+        return;
+    target_close(target);
+    ck_assert(small_disk(pools[0], "size=1m"));
+    open_target();
+    create_replicas();
+    serve();
+    write_some(10);
+    target_close(target);
+    fill(0);
+    write_some(30);
+    execute("x-blockdev-change",
+            json_pack("{s:s, s:s}", "parent", "quorum", "child", "children.2"));
+    execute("blockdev-del", json_pack("{s:s}", "node-name", LAST_NODE));
+    open_target();
+    checker_disconnect(&checker);
+    serve();
+    read_all();
+    assert_voters(3);
+    umount2(pools[0], MNT_DETACH);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target adopt", adopt_daemons(), begin, end,
-                a_job_that_ends_during_an_adoption_does_not_end_the_daemon)
+                a_job_that_ends_during_an_adoption_does_not_end_the_daemon,
+                a_replica_that_has_left_the_quorum_alone_has_answered_writes)

@@ -281,18 +281,6 @@ START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
 }
 END_TEST
 
-static void fill(unsigned i) {
-    static const char zeros[4096];
-    char path[80];
-    autoclose int fd = -1;
-
-    snprintf(path, sizeof(path), "%s/filler", pools[i]);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    while (write(fd, zeros, sizeof(zeros)) > 0)
-        ;
-    ck_assert_int_eq(errno, ENOSPC);
-}
-
 /* One that takes no more states, nor data for new blocks. */
 static void fail_pool(void) {
     fill(REPLICAS);
