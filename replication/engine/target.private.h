@@ -124,6 +124,9 @@ bool member_is_named(struct member *member, const char *node);
 
 /* Only this function changes the phase, and performs the action. */
 void target_next(struct target *target, enum target_event event);
+/* It has missed a write, or lost its file, while the target serves: it is evicted, or stays and
+ * lacks the write; a revert is repeated without it. */
+void target_note_failing(struct target *target, struct member *member, enum member_event event);
 bool target_serves(const struct target *target);
 /* All voters are known to have each write: no stop is clean otherwise. */
 bool target_is_equal(const struct target *target);
@@ -228,7 +231,9 @@ int graph_add_file(struct target *target, const struct file_node *node, struct e
 int graph_remove_copies(struct target *target, const struct member *member, struct error *err);
 /* It may be missing. */
 int graph_remove_node(struct target *target, const char *node, struct error *err);
-/* Removes the quorum's child of that node, and the node; it may be missing. */
+/* Removes the quorum's child of that node, which may be missing; the node stays. */
+int graph_detach_child(struct target *target, const char *node, struct error *err);
+/* The same, and removes the node. */
 int graph_remove_child(struct target *target, const char *node, struct error *err);
 /* Names of nodes below the quorum; -1. */
 int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
@@ -338,8 +343,9 @@ void watch_files(struct target *target);
 /*
  * Changes the generation, which has one voting member less, and maybe another one more. The daemon
  * stops writing to it before that: a write that is answered meanwhile is on as many of those that
- * remain as are needed. -1: too few of them have each write, and one joins, or the daemon was
- * ended; or too few take the generation, and the leaving one fails until they do.
+ * remain as are needed. -1: too few of them have each write, and one joins or the leaving one has
+ * not failed, or the daemon was ended; or too few take the generation, and the leaving one fails
+ * until they do.
  */
 int target_exclude(struct target *target, struct member *leaving, struct change change,
                    struct error *err);

@@ -12,14 +12,6 @@
 
 /* ---- events of the daemon ---- */
 
-/* It is evicted, or stays and lacks the missed write; a revert is repeated without it. */
-static void note_failing(struct target *target, struct member *member, enum member_event event) {
-    if (!member_fails(member))
-        member->failed = ++target->last_failed;
-    member_next(member, event);
-    target_next(target, TARGET_WRITE_MISSED);
-}
-
 void target_note_refused(struct target *target, int64_t at, int64_t bytes) {
     int64_t end = at + bytes < target->size_bytes ? at + bytes : target->size_bytes;
 
@@ -58,7 +50,7 @@ static void take_report(struct target *target, const json_t *data) {
     if (member->errors++ == 0)
         log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member, MEMBER_MISSED);
+    target_note_failing(target, member, MEMBER_MISSED);
 }
 
 static void take_event(struct target *target, const json_t *event) {
@@ -128,7 +120,7 @@ static void fail_file(struct target *target, struct member *member) {
         member->why = probe->why;
     log_warning(NULL, "file of a replica is not the served one", "volume_id", target->volume,
                 "replica_id", member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
+    target_note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
 }
 
 void watch_files(struct target *target) {
@@ -147,49 +139,65 @@ void watch_files(struct target *target) {
             member->mismatches = 0;
             log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
                         member->replica.uid, "reason", member->why.message, NULL);
-            note_failing(target, member, MEMBER_MISSED);
+            target_note_failing(target, member, MEMBER_MISSED);
         }
     }
 }
 
 /* ---- members that leave ---- */
 
+/* It lacks no write, as far as it is reported. `surely`: nor does a report, before another one of
+ * it, or later; an outvoted one may lack a write that it has failed. */
+static bool is_complete(const struct member *member, bool surely) {
+    return member_votes(member) && !member_fails(member) &&
+           (!surely || (member->mismatches == 0 &&
+                        (member->reported_us == 0 ||
+                         clock_boottime_us() >= member->reported_us + EVENTS_LATE_US)));
+}
+
 /* Of the generation's members but for that one. */
-static unsigned count_complete(const struct target *target, const struct member *leaving) {
+static unsigned count_complete(const struct target *target, const struct member *leaving,
+                               bool surely) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        count += member != leaving && member_votes(member) && !member_fails(member) &&
+        count += member != leaving && is_complete(member, surely) &&
                  generation_has(&target->current, member->replica.uid);
     }
     return count;
 }
 
+/* A joining one has each write. */
 int target_exclude(struct target *target, struct member *leaving, struct change change,
                    struct error *err) {
     const struct member *joining = change.with ? member_find(target, change.with) : NULL;
     const unsigned needed = generation_needed(&target->current);
-    const bool enough = count_complete(target, leaving) >= needed;
     struct error ignored;
+    bool surely, enough;
 
     assert(member_votes(leaving) && strcmp(change.without, leaving->replica.uid) == 0);
-    if (!enough && change.with)
+    if (watch_events(target, err) < 0)
+        return -1;
+    surely = !joining && !member_fails(leaving);
+    enough = count_complete(target, leaving, surely) >= needed;
+    if (!enough && (joining || surely))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          leaving->replica.uid);
     if (logs_remove(target, leaving) < 0)
         return error_set(err, ERROR_BACKEND, "The write log of the replica %s cannot be removed.",
                          leaving->replica.uid);
-    if (graph_remove_child(target, leaving->node, err) < 0 || watch_events(target, err) < 0)
+    if (graph_detach_child(target, leaving->node, err) < 0 || watch_events(target, err) < 0)
         return -1;
     /* A write that one of them has missed was answered because the leaving one has it. */
-    if (enough && count_complete(target, leaving) < needed) {
+    if (enough && count_complete(target, leaving, surely) < needed) {
         (void)target_kill(target, &ignored);
         return error_set(err, ERROR_UNAVAILABLE,
                          "The volume %s needs its replica %s: another one has failed.",
                          target->volume, leaving->replica.uid);
     }
+    (void)graph_remove_node(target, leaving->node, &ignored); /* or target_watch() */
     if (joining && joining->state != MEMBER_IS_REBUILDING)
         change.with = NULL;
     if (generation_change(target, change, err) == 0)
@@ -197,7 +205,7 @@ int target_exclude(struct target *target, struct member *leaving, struct change 
     /* It gets no more writes, and leaves when the others have the generation. */
     if (!member_fails(leaving)) {
         leaving->why = *err;
-        note_failing(target, leaving, MEMBER_MISSED);
+        target_note_failing(target, leaving, MEMBER_MISSED);
     }
     return -1;
 }

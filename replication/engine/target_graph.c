@@ -269,7 +269,7 @@ int graph_remove_copies(struct target *target, const struct member *member, stru
     return 0;
 }
 
-int graph_remove_child(struct target *target, const char *node, struct error *err) {
+int graph_detach_child(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct child children[2 * MEMBERS_MOST];
     int count = read_children(target, arena, children, LENGTH(children), err);
@@ -280,7 +280,11 @@ int graph_remove_child(struct target *target, const char *node, struct error *er
                      children[i].name) < 0)
             return -1;
     }
-    return count < 0 ? -1 : graph_remove_node(target, node, err);
+    return count < 0 ? -1 : 0;
+}
+
+int graph_remove_child(struct target *target, const char *node, struct error *err) {
+    return graph_detach_child(target, node, err) < 0 ? -1 : graph_remove_node(target, node, err);
 }
 
 /* 1 and its id, 0 none, -1. */

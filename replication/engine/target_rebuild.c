@@ -230,14 +230,12 @@ static int is_in_quorum(struct target *target, const char *node, struct error *e
     return count < 0 ? -1 : 0;
 }
 
-static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+static int conclude(struct target *target, const struct graph_job *job, bool joined,
+                    struct error *err) {
     struct member *member = &target->members[target->rebuilt];
-    int joined = is_in_quorum(target, member->node, err);
 
     assert(target->rebuilt < target->count);
-    if (joined < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
-        return -1;
-    if (joined == 0)
+    if (!joined)
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
     if (member->state != MEMBER_IS_VOTING)
@@ -256,16 +254,22 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* It was to join the quorum, and did not. Two replicas may have different bad blocks in one
- * request: blocks are read one by one. */
+/* It was to join the quorum, and did not, or has missed a write there. Two replicas may have
+ * different bad blocks in one request: blocks are read one by one. */
 static int repeat_copy(struct target *target, const struct graph_job *job, struct error *reason) {
     struct member *member = &target->members[target->rebuilt];
     struct error ignored;
 
     assert(target->rebuilt < target->count);
-    member_next(member, MEMBER_EVICTED);
-    if (generation_leave(target, member->replica.uid, &ignored) < 0)
+    if (member->state == MEMBER_IS_VOTING) {
+        member->why = *reason;
+        target_note_failing(target, member, MEMBER_MISSED);
+    }
+    if (member_votes(member) &&
+        target_exclude(target, member, (struct change){ .without = member->replica.uid },
+                       &ignored) < 0)
         return -1;
+    member_next(member, MEMBER_EVICTED);
     watch_events(target, &ignored);
     if (target->failures == target->failures_before || tidy(target, &ignored) < 0 ||
         !target_job_repeat(target, job))
@@ -287,7 +291,7 @@ int rebuild_advance(struct target *target, struct error *err) {
     const struct member *member = &target->members[target->rebuilt];
     struct graph_job job = { 0 };
     struct error reason;
-    int found = graph_copy(target, &job, &reason, err);
+    int found = graph_copy(target, &job, &reason, err), joined;
 
     assert(target->rebuilt < target->count);
     if (found < 0)
@@ -302,10 +306,14 @@ int rebuild_advance(struct target *target, struct error *err) {
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED) &&
         join_quorum(target, &reason) < 0)
         return refuse_join(target, &reason, err);
-    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
+    if (strcmp(job.status, "concluded") != 0)
         return 0;
-    if (repeat_copy(target, &job, &reason) == 0)
+    joined = is_in_quorum(target, member->node, err);
+    if (joined < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (conclude(target, &job, joined > 0, &reason) == 0 || repeat_copy(target, &job, &reason) == 0)
         return 0;
-    fail(target, &reason);
+    if (target_serves(target))
+        fail(target, &reason);
     return error_pass(err, &reason);
 }

@@ -123,3 +123,10 @@ void target_next(struct target *target, enum target_event event) {
     if (row->action == TARGET_LOGS)
         log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
 }
+
+void target_note_failing(struct target *target, struct member *member, enum member_event event) {
+    if (!member_fails(member))
+        member->failed = ++target->last_failed;
+    member_next(member, event);
+    target_next(target, TARGET_WRITE_MISSED);
+}

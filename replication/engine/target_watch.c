@@ -29,14 +29,18 @@ static bool is_taken_over(const struct target *target) {
 
 /* ---- reactions ---- */
 
-/* A member of the generation that failed to join does not make up for it. */
+static bool is_rebuilt(const struct target *target, const struct member *member) {
+    return target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
+}
+
+/* A member of the generation that failed to join, or may fail, does not make up for it. */
 static bool is_needed(const struct target *target, const struct member *member) {
     unsigned others = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *other = &target->members[i];
 
-        others += other != member && member_votes(other) &&
+        others += other != member && member_votes(other) && !is_rebuilt(target, other) &&
                   generation_has(&target->current, other->replica.uid);
     }
     return generation_has(&target->current, member->replica.uid) &&
@@ -45,7 +49,7 @@ static bool is_needed(const struct target *target, const struct member *member) 
 
 int target_evict(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
-    bool rebuilt, failed;
+    bool failed;
 
     if (!member || !member_votes(member))
         return 0;
@@ -55,13 +59,9 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
     failed = member_fails(member);
-    rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
-    /* Its copy is the daemon's child, not yet it. */
-    if (rebuilt)
-        return logs_remove(target, member) < 0 || watch_events(target, err) < 0 ||
-                       generation_change(target, (struct change){ .without = replica }, err) < 0
-                   ? -1
-                   : target_rebuild_stop(target, err);
+    /* Its copy is the daemon's child, not yet it: it leaves when that has ended. */
+    if (is_rebuilt(target, member))
+        return target_rebuild_stop(target, err);
     if (target_exclude(target, member, (struct change){ .without = replica }, err) < 0)
         return -1;
     member_close(target, member);
@@ -101,6 +101,7 @@ static int evict_failing(struct target *target, struct error *err) {
     return result;
 }
 
+/* And those of replicas that do not vote: their files are closed. */
 static int remove_unknown_nodes(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * MEMBERS_MOST];
@@ -113,6 +114,10 @@ static int remove_unknown_nodes(struct target *target, struct error *err) {
             graph_remove_child(target, children[i], err) < 0)
             return -1;
     }
+    TARGET_FOREACH(member, target) {
+        if (!member_votes(member) && graph_remove_node(target, member->node, err) < 0)
+            return -1;
+    }
     return count < 0 ? -1 : 0;
 }
 
@@ -122,6 +127,7 @@ static int remove_unknown_nodes(struct target *target, struct error *err) {
  */
 static int refuse_too_few(struct target *target, struct error *err) {
     const struct member *first = NULL;
+    const char *why;
     unsigned linked = 0;
     struct error reason;
 
@@ -134,13 +140,16 @@ static int refuse_too_few(struct target *target, struct error *err) {
     }
     if (!first || linked >= target->threshold)
         return 0;
+    why = first->state == MEMBER_IS_UNLINKED ? first->why.message
+          : member_votes(first)              ? "the generation does not name it"
+                                             : "it has left the quorum, or did not join it";
     error_set(&reason, ERROR_UNAVAILABLE,
               "The volume %s is not served: %u of its replicas can be written to, and %u are "
               "needed. Replica %s: %.300s",
-              target->volume, linked, target->threshold, first->replica.uid, first->why.message);
+              target->volume, linked, target->threshold, first->replica.uid, why);
     log_error(NULL, "volume stopped, too few replicas can be written to", "volume_id",
               target->volume, "replicas", LOG_INT(linked), "needed", LOG_INT(target->threshold),
-              "reason", first->why.message, NULL);
+              "reason", why, NULL);
     return target_kill(target, err) < 0 ? -1 : error_pass(err, &reason);
 }
 

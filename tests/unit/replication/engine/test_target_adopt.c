@@ -166,6 +166,32 @@ START_TEST(a_replica_that_has_left_the_quorum_alone_has_answered_writes) {
 }
 END_TEST
 
+/* Another node of the daemon uses it. */
+START_TEST(a_node_that_cannot_be_removed_has_left_the_quorum) {
+    serve();
+    write_some(20);
+    target_close(target);
+    execute("blockdev-add",
+            json_pack("{s:s, s:s, s:s}", "driver", "raw", "node-name", "user", "file", LAST_NODE));
+    open_target();
+    for (unsigned i = 0; i < 2; i++) {
+        assert_done(target_evict(target, uids[2], &err));
+        assert_voters(2);
+        write_some(20);
+        ck_assert_int_eq(target_watch(target, &err), -1);
+    }
+    target_close(target);
+    execute("blockdev-del", json_pack("{s:s}", "node-name", "user"));
+    open_target();
+    write_some(20); /* and no client was disconnected */
+    rebuild(2);
+    read_all();
+    stop();
+    assert_equal(0, 2);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target adopt", adopt_daemons(), begin, end,
                 a_job_that_ends_during_an_adoption_does_not_end_the_daemon,
-                a_replica_that_has_left_the_quorum_alone_has_answered_writes)
+                a_replica_that_has_left_the_quorum_alone_has_answered_writes,
+                a_node_that_cannot_be_removed_has_left_the_quorum)

@@ -330,6 +330,28 @@ START_TEST(a_failing_pool_and_a_replaced_replica_cost_no_answered_write) {
 }
 END_TEST
 
+/* The daemon reports one bad request of a replica in each second: here the first, of damaged data,
+ * and not the missed write. */
+START_TEST(a_replica_stays_while_another_may_have_missed_a_write) {
+    if (!own_mounts())
+        return;
+    target_close(target);
+    ck_assert(small_disk(pools[0], "size=1m"));
+    open_target();
+    create_replicas();
+    serve();
+    write_some(30);
+    damage(0, 0);
+    fill(0);
+    read_all();
+    write_some(30);
+    ck_assert_int_eq(target_evict(target, uids[2], &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    read_all();
+    umount2(pools[0], MNT_DETACH);
+}
+END_TEST
+
 static void mount_pools_of_replicas(void) {
     target_close(target);
     for (unsigned i = 1; i < REPLICAS; i++)
@@ -372,4 +394,5 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 a_replica_whose_path_leads_to_another_open_file_is_excluded,
                 a_failing_pool_and_a_replaced_replica_cost_no_answered_write,
                 a_failing_pool_and_a_removed_replica_cost_no_answered_write,
-                of_two_failing_replicas_the_first_to_fail_is_excluded)
+                of_two_failing_replicas_the_first_to_fail_is_excluded,
+                a_replica_stays_while_another_may_have_missed_a_write)

@@ -13,6 +13,7 @@ static const char *unprobed; /* the uid of the replica with failing probes; NULL
 static bool
     awaited[ACCESS_SNAPSHOT_SIZE + 1]; /* a call of this kind awaits those of all replicas */
 static unsigned begun[ACCESS_SNAPSHOT_SIZE + 1];
+static bool joined, left, closed; /* the last replica: by generations, and by the daemon then */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 
@@ -30,8 +31,28 @@ static void await_others(enum access_kind kind) {
     pthread_mutex_unlock(&lock);
 }
 
+static void note_state(const struct replica_state *state) {
+    struct replica_probe probe;
+    struct replica_request request = {
+        .kind = ACCESS_PROBE, .replica = &settings.replicas[2], .volume = VOLUME, .probe = &probe
+    };
+    bool has = generation_has(&state->generation, uids[2]);
+    struct error ignored;
+
+    pthread_mutex_lock(&lock);
+    if (joined && !has && !left) {
+        left = true;
+        (void)replica_request(&replica_local, &request, &ignored);
+        closed = !probe.held;
+    }
+    joined |= has;
+    pthread_mutex_unlock(&lock);
+}
+
 static int call(void *arg, struct replica_request *request, struct error *error) {
     (void)arg;
+    if (request->kind == ACCESS_WRITE_STATE)
+        note_state(request->state);
     await_others(request->kind);
     if (request->kind != ACCESS_PROBE || !unprobed || strcmp(unprobed, request->replica->uid) != 0)
         return replica_request(&replica_local, request, error);
@@ -137,9 +158,38 @@ START_TEST(replicas_are_opened_and_written_at_once) {
 }
 END_TEST
 
+/* It misses a write in the moment in which it joins. */
+START_TEST(a_replica_that_fails_to_join_leaves_the_daemon_first) {
+    if (!own_mounts())
+        return;
+    target_close(target);
+    ck_assert(small_disk(pools[2], "size=1m"));
+    open_target();
+    create_replicas();
+    serve();
+    assert_done(target_evict(target, uids[2], &err));
+    joined = left = closed = false;
+    assert_done(target_rebuild(target, &settings.replicas[2], NULL, 0, &err));
+    while (!joined) {
+        watch();
+        ck_assert_msg(status.job == TARGET_REBUILD, "%s", status.job_error.message);
+    }
+    fill(2);
+    write_some(40);
+    await_job();
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    watch();
+    assert_voters(2);
+    ck_assert(left && closed);
+    read_all();
+    umount2(pools[2], MNT_DETACH);
+}
+END_TEST
+
 CHECK_MAIN_WITH("target probes", adopt_daemons(), begin_probes, end,
                 replicas_are_opened_and_written_at_once,
                 a_replica_with_a_failed_probe_votes_after_an_unclean_stop,
                 a_volume_grows_when_all_probes_succeed,
                 a_replica_with_a_failed_probe_is_not_rebuilt,
-                a_stop_names_the_replica_with_a_failed_probe)
+                a_stop_names_the_replica_with_a_failed_probe,
+                a_replica_that_fails_to_join_leaves_the_daemon_first)

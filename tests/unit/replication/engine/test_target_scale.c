@@ -383,6 +383,24 @@ START_TEST(an_interrupted_removal_of_two_leaves_a_quorum) {
 }
 END_TEST
 
+/* Two pools take no state meanwhile, so that the removed one stays in the quorum. */
+START_TEST(a_stop_for_too_few_replicas_has_a_reason) {
+    end();
+    begin_with(4);
+    serve();
+    for (unsigned i = 1; i <= 2; i++) {
+        ck_assert_int_eq(unlink(file_of(i, "state.new")), 0);
+        ck_assert_int_eq(mkdir(file_of(i, "state.new"), 0700), 0);
+    }
+    ck_assert_int_eq(target_scale(target, &all[1], 3, 0, &err), -1);
+    ck_assert_int_eq(unlink(file_of(3, "data")), 0);
+    ck_assert_int_eq(unlink(file_of(2, "data")), 0);
+    watch();
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_msg(strstr(err.message, "the generation does not name it"), "%s", err.message);
+}
+END_TEST
+
 START_TEST(none_and_too_many_replicas_are_refused) {
     struct replica many[REPLICAS_MOST + 1] = { all[0] };
 
@@ -487,6 +505,7 @@ CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_t
                 a_lost_replica_is_removed_from_the_number,
                 an_interrupted_change_is_continued_by_the_next_owner,
                 an_interrupted_removal_of_two_leaves_a_quorum,
-                none_and_too_many_replicas_are_refused, a_former_owner_changes_no_replica,
+                a_stop_for_too_few_replicas_has_a_reason, none_and_too_many_replicas_are_refused,
+                a_former_owner_changes_no_replica,
                 a_newer_generation_of_another_owner_is_not_overwritten,
                 a_replica_without_a_vote_is_released_while_another_is_missing)
