@@ -5,9 +5,10 @@
  * They rely on these promises: a write is answered only if as many members of the generation have
  * it as are needed; a volume starts, and another replica is written to, only after all remaining
  * members have, durably, a new generation that names them and no others; and only with more than
- * half of the wanted replicas. So of any two generations that were ever written to, one is made
- * from the other or a common replica knows both, and a replica that missed a write is in no
- * generation that counts:
+ * half of the wanted replicas. Some may have only the base when another replica joins: those that
+ * have the new one are enough, and the others no majority of the base. So of any two generations
+ * that were ever written to, one is made from the other or a common replica knows both, and a
+ * replica that missed a write is in no generation that counts:
  *
  *   - a replica votes for a generation that names it and that it has itself, or whose base it
  *     has (then writing the generation was interrupted, and a majority of the base is required,

@@ -167,7 +167,8 @@ int target_set_export(struct target *target, enum target_export export, struct e
 /*
  * Rebuilds a replica that does not vote, whatever it held, and lets it vote; target_watch() ends
  * it. `replaces`: a voting one that leaves when this one joins, if the volume has a spare replica
- * then (TARGET_REBUILD_FAILED: it has none); NULL: it joins beside the others.
+ * then; where another one has left meanwhile it stays (TARGET_REBUILD_FAILED: it has none, and none
+ * has left); NULL: it joins beside the others.
  * `speed`: bytes a second, 0 as fast as possible. A `replica` that is none of the settings' is one
  * from now on, in place of the replaced one.
  */

@@ -164,17 +164,21 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
 static int join_quorum(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
     struct member *member = &target->members[target->rebuilt];
-    struct change change = { .without = old ? old->replica.uid : NULL,
-                             .with = member->replica.uid };
+    struct change change = { .with = member->replica.uid };
 
     assert(target->rebuilt < target->count && !member_votes(member));
     /* Without a spare replica, a new one that misses a write while it joins could not leave again:
-     * the generation needs it then. */
+     * the generation needs it then: it joins beside the replaced one, if another is missing. */
     if (old && generation_has(&target->current, old->replica.uid) &&
-        !quorum_spares(&target->current, old->replica.uid))
-        return error_set(err, ERROR_CONFLICT,
-                         "The volume %s has no spare replica: none is replaced in one step.",
-                         target->volume);
+        !quorum_spares(&target->current, old->replica.uid)) {
+        if (target->current.count >= target->current.wanted)
+            return error_set(err, ERROR_CONFLICT,
+                             "The volume %s has no spare replica: none is replaced in one step.",
+                             target->volume);
+        target->replaced[0] = '\0';
+        old = NULL;
+    }
+    change.without = old ? old->replica.uid : NULL;
     if (member_flush(target, member, err) < 0)
         return -1;
     if ((old && member_votes(old) ? target_exclude(target, old, change, err)

@@ -222,6 +222,38 @@ static void follow_change(struct target *target, const members_t votes, const ch
     }
 }
 
+/* A member that did not take the first one with a newcomer, and without which the others were no
+ * majority before, stays and fails: with the newcomer they are one, and those that have the
+ * generation before are none without them. */
+static bool joins_beside_failing(struct target *target, const struct generation *before,
+                                 const char *with, members_t votes, struct error *reason) {
+    members_t new = { false };
+    unsigned taken = 0;
+
+    if (!target_serves(target) || !with || !generation_has(&target->current, with) ||
+        !generation_same(&target->current.base, &before->id))
+        return false;
+    for (unsigned i = 0; i < target->count; i++) {
+        const char *uid = target->members[i].replica.uid;
+
+        new[i] = strcmp(uid, with) == 0;
+        taken += votes[i] && !new[i] && generation_has(&target->current, uid);
+    }
+    if (taken == 0 || taken + 1 < generation_needed(&target->current) ||
+        before->count - taken >= generation_needed(before) ||
+        write_to(target, new, REPLICA_DIRTY, votes, reason) > 0)
+        return false;
+    TARGET_FOREACH(member, target) {
+        if (!member_votes(member) || votes[member - target->members] ||
+            !generation_has(&target->current, member->replica.uid))
+            continue;
+        votes[member - target->members] = true;
+        member->why = *reason;
+        target_note_failing(target, member, MEMBER_MISSED);
+    }
+    return true;
+}
+
 /*
  * A generation that one member did not take is followed by one without it, made from it: so each
  * remaining member has the base of the next, after a death at any point. Others join, or fewer are
@@ -251,6 +283,8 @@ int generation_change(struct target *target, struct change change, struct error 
         next_generation(target, votes, &before, change);
         if (!may_follow(target, &before, &tried)) {
             target->current = tried;
+            if (joins_beside_failing(target, &before, change.with, votes, &reason))
+                break;
             return too_few(target, &reason, err);
         }
     } while (write_current(target, &before, votes, &reason) > 0);

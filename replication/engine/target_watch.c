@@ -184,13 +184,14 @@ int target_watch(struct target *target, struct error *err) {
         return error_set(err, ERROR_CONFLICT, "Another process has taken over the volume %s.",
                          target->volume);
     }
-    result = watch_job(target, err);
-    if (!target_serves(target))
-        return result;
-    if (evict_failing(target, err) < 0)
-        result = -1;
+    /* Before a copy ends: it may replace one that has failed. */
+    result = evict_failing(target, err);
     if (!target_serves(target))
         return -1;
+    if (watch_job(target, err) < 0)
+        result = -1;
+    if (!target_serves(target))
+        return result;
     scrub_recheck(target);
     if (!target_job_is(target, TARGET_REBUILD) && remove_unknown_nodes(target, err) < 0)
         result = -1;

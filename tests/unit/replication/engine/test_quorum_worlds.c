@@ -226,6 +226,28 @@ static int write_next(struct world *world, const struct place *before, const str
     return failed != 0 ? failed : write_to(world, enough ? new : old, next, votes, step, left);
 }
 
+/* As in target_state.c. */
+static bool joins_beside_failing(struct world *world, const struct place *before, struct life *life,
+                                 bool *votes, const struct step *step, unsigned *left) {
+    struct place *tried = &life->current;
+    unsigned taken = 0;
+    int failed;
+
+    if (step->with == NO_REPLICA || !(tried->members & 1U << step->with) ||
+        tried->base != before->number || tried->base_nonce != before->nonce)
+        return false;
+    for (unsigned i = 0; i < FEW; i++)
+        taken += votes[i] && i != step->with && tried->members & 1U << i;
+    if (taken == 0 || taken + 1 < needed_of(tried) ||
+        (unsigned)__builtin_popcount(before->members) - taken >= needed_of(before))
+        return false;
+    failed = write_to(world, 1U << step->with, tried, votes, step, left);
+    if (failed < 0)
+        *left = DEAD;
+    life->equal = false;
+    return failed == 0;
+}
+
 /* As generation_change(): the next generation, or the last one that was tried, is the current one
  * afterwards. */
 static enum outcome change(struct world *world, struct life *life, const struct step *step) {
@@ -248,8 +270,11 @@ static enum outcome change(struct world *world, struct life *life, const struct 
         struct place next;
 
         make_next(world, &before, &tried, votes, step, &next);
-        if (!may_follow(&before, &tried, &next))
-            return REFUSED;
+        if (!may_follow(&before, &tried, &next)) {
+            if (joins_beside_failing(world, &before, life, votes, step, &left))
+                break;
+            return left == DEAD ? DIED : REFUSED;
+        }
         life->current = next;
         failed = write_next(world, &before, &next, votes, step, &left);
     } while (failed > 0);

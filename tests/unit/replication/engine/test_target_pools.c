@@ -330,6 +330,25 @@ START_TEST(a_failing_pool_and_a_replaced_replica_cost_no_answered_write) {
 }
 END_TEST
 
+/* Its data have space, and its state has none: the copy is not discarded for that. */
+START_TEST(a_replica_joins_beside_one_that_takes_no_state) {
+    if (!serve_with_pool("size=8m"))
+        return;
+    assert_done(target_evict(target, uids[2], &err));
+    fail_pool();
+    (void)target_scale(target, all, REPLICAS, 0, &err);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    watch();
+    assert_voters(2); /* without it */
+    ck_assert(!status.replicas[0].votes || strcmp(status.replicas[0].replica.uid, all[0].uid) != 0);
+    write_some(30);
+    mend_pool();
+    make_whole();
+    assert_equal_at_last();
+}
+END_TEST
+
 /* The daemon reports one bad request of a replica in each second: here the first, of damaged data,
  * and not the missed write. */
 START_TEST(a_replica_stays_while_another_may_have_missed_a_write) {
@@ -395,4 +414,5 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 a_failing_pool_and_a_replaced_replica_cost_no_answered_write,
                 a_failing_pool_and_a_removed_replica_cost_no_answered_write,
                 of_two_failing_replicas_the_first_to_fail_is_excluded,
+                a_replica_joins_beside_one_that_takes_no_state,
                 a_replica_stays_while_another_may_have_missed_a_write)
