@@ -74,6 +74,8 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     node = replicated_node(call);
     if (!connecting->host)
         connecting->host = node;
+    /* A server may use it: it ends with the last connection, whatever their type is now. */
+    connecting->device |= *node && replicated_is_device(call);
     if (*node && strcmp(node, connecting->host) != 0)
         return share(call, node, connecting, err);
     if (!*node && !connecting->known && replicated_check_agent(call, connecting->host, err) < 0)
@@ -122,7 +124,8 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
     else
         data = json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", connecting.path,
                          "export", "volume", "format", "raw");
-    *ret = json_pack("{s:s, s:o}", "driver_volume_type", backend->connection_type, "data", data);
+    *ret = json_pack("{s:s, s:o}", "driver_volume_type", connecting.device ? "local" : "nbd",
+                     "data", data);
     json_object_set_new(json_object_get(*ret, "data"), "name", json_string(volume->name_id));
     return 0;
 }

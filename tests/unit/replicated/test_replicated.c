@@ -456,6 +456,38 @@ START_TEST(a_connection_may_be_a_device_of_its_host) {
 }
 END_TEST
 
+/* Nor does a host to which the server moves. */
+START_TEST(another_connection_type_ends_no_device_in_use) {
+    static const char device[] =
+        CONFIG(ID, "9", BOUND("1Gi") ",\"publish\":{\"nodeId\":\"one\",\"export\":\"device\"}");
+    const char *const hosts[] = { "one", NULL };
+    json_t *connector = json_pack("{s:s}", "host", "one"),
+           *other = json_pack("{s:s}", "host", "two"), *info;
+    struct driver_volume volume = A_VOLUME;
+
+    begin_with("--" BACKEND ".replicated_connection_type=nbd");
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+    answers("GET", PATH, 200, device, 0);
+    answers("PATCH", PATH, 200, device, 0);
+    answers("GET", PATH "/volume", 200, SERVED_AT("/dev/scoria/uid"), 0);
+    ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
+                                        &bench.err) == 0,
+                  "%s", bench.err.message);
+    ck_assert(json_text_is(info, "driver_volume_type", "local"));
+    assert_sent("PATCH", 0, "\"export\":\"device\"");
+    json_decref(info);
+
+    volume.hosts = hosts;
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, other, &info, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(count_requests("PATCH"), 1);
+    json_decref(connector);
+    json_decref(other);
+    end();
+}
+END_TEST
+
 #define SHARED(node, list) \
     BOUND("1Gi") ",\"publish\":{\"nodeId\":\"" node "\",\"clients\":[" list "]}"
 #define CLIENT(name) "{\"nodeId\":\"" name "\"}"
@@ -1245,7 +1277,7 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            a_config_with_another_label_is_not_found, a_name_is_a_label,
            a_volume_grows_to_one_size_after_the_other,
            a_refusal_by_the_api_is_no_refusal_of_the_client, a_volume_is_served_to_one_host,
-           a_connection_may_be_a_device_of_its_host,
+           a_connection_may_be_a_device_of_its_host, another_connection_type_ends_no_device_in_use,
            an_unresponsive_agent_of_a_host_is_not_waited_for,
            new_targets_of_an_unresponsive_agent_are_not_waited_for,
            silence_during_a_suspension_does_not_count, a_restarting_api_is_waited_for,
