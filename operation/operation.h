@@ -172,14 +172,15 @@ int operation_is_held(struct work *work, const char *id, const char *owner, stru
  * Claims for `owner` until now + lease: only without a live lease, unanswered, not waiting for a
  * future deadline, without a cancelled operation on the volume, first in its queue, and free to
  * begin at the volume's files (operation/queue.private.h).  A queued one becomes running; a
- * cancelled one stays so.  1 claimed (*ret filled), 0 not (gone or taken), 2 not: its kind or phase
- * is of another version of the program (*ret filled), whose managers get it after a pause; -1
- * failed.
+ * cancelled one stays so.
+ *
+ * 1 claimed (*ret filled), 0 not (gone or taken), 2 not: its kind or phase is of another version of
+ * the program (*ret filled), whose managers get it after a pause; -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);
-/* Counts the attempt of one that the transaction of its request has claimed, as read in this
- * transaction. */
+/* Counts an attempt of one that is claimed, as read in this transaction: with its request, or with
+ * an attempt that a loss of power has taken. */
 int operation_begin(struct work *work, struct operation *claimed, struct error *err);
 /* Before an attempt without a limit of their number: an eighth of its age, a second at least. */
 int64_t operation_pause_us(const struct operation *operation, int64_t clock_us, int64_t most_us);

@@ -78,11 +78,11 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
 }
 
 int operation_begin(struct work *work, struct operation *claimed, struct error *err) {
-    assert(claimed->owner && *claimed->owner && claimed->attempts == 0);
-    claimed->attempts = 1;
+    assert(claimed->owner && *claimed->owner);
+    claimed->attempts++;
     return db_change(work->tx, err,
-                     "UPDATE operations SET attempts = 1, updated_at = $1 WHERE id = $2",
-                     DB_INT(work->clock_us), DB_TEXT(claimed->id));
+                     "UPDATE operations SET attempts = $1, updated_at = $2 WHERE id = $3",
+                     DB_INT(claimed->attempts), DB_INT(work->clock_us), DB_TEXT(claimed->id));
 }
 
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {

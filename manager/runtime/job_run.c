@@ -7,6 +7,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log_limit.h"
+#include "db/clock.h"
 #include "manager/runtime/host.h"
 #include "model/attachment/attachment.h"
 
@@ -51,7 +52,16 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
     if (manager_is_draining(job->manager))
         return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
-    return claimed == 1 ? read_objects(work, job, err) : claimed;
+    if (claimed != 1)
+        return claimed;
+    /* A loss of power takes a claim, which is not flushed, but not the effects of its worker. */
+    if (job->operation.attempts == 1 && job->operation.created_at <= job->manager->started_at) {
+        int lost = clock_is_earlier_boot(work->tx, job->operation.created_at, err);
+
+        if (lost < 0 || (lost > 0 && operation_begin(work, &job->operation, err) < 0))
+            return -1;
+    }
+    return read_objects(work, job, err);
 }
 
 static void log_passed_on(const struct operation *operation) {

@@ -261,6 +261,38 @@ START_TEST(leases_of_other_processes_outlive_a_start) {
 }
 END_TEST
 
+/* ---- a loss of power ---- */
+
+static int64_t attempts_at_work;
+
+static struct fault_decision note_attempts(void *world, const char *call, const char *id) {
+    (void)id;
+    if (strcmp(call, "create_volume") == 0)
+        attempts_at_work = world_count(world, "SELECT attempts FROM operations");
+    return passes;
+}
+
+/* The claim is lost, and the file that its worker has made, on one of several shares, is not: the
+ * next worker searches all of them. */
+START_TEST(a_create_of_an_earlier_boot_may_have_left_a_file) {
+    for (int earlier = 0; earlier <= 1; earlier++) {
+        autoworld struct world *world = world_new(NULL);
+
+        ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
+        if (earlier) {
+            world_restart(world);
+            world_sql(world, "DELETE FROM clock");
+            world_sql(world, "INSERT INTO clock (base, ahead_us, told_us) "
+                             "SELECT 'boot', 0, created_at + 1 FROM operations");
+        }
+        world->decide = note_attempts;
+        world_settle(world);
+        ck_assert_int_eq(attempts_at_work, 1 + earlier);
+        assert_volume(world, world_answer_id(world, "volume"), "available", 2);
+    }
+}
+END_TEST
+
 /* ---- versions ---- */
 
 static void assert_passed_on(struct world *world) {
@@ -404,6 +436,7 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
            two_threads_of_a_process_never_have_one_operation,
            leases_of_other_processes_outlive_a_start,
+           a_create_of_an_earlier_boot_may_have_left_a_file,
            an_operation_of_another_version_is_left_to_its_managers,
            a_cancelled_operation_of_another_version_is_closed_by_its_managers,
            an_unsure_clock_expires_no_lease, every_lost_message_is_written_again,
