@@ -149,22 +149,6 @@ bool controller_is_unreported(const json_t *metadata) {
     return json_text_of(metadata, CSI_UNREPORTED_KEY) != NULL;
 }
 
-int controller_mark_reported(const struct client *api, struct arena *arena, const char *kind,
-                             const char *id, struct error *err) {
-    const struct client_call call = {
-        .method = "DELETE",
-        .path = arena_join(arena, "/", kind, NULL),
-        .id = id,
-        .behind = "/metadata/" CSI_UNREPORTED_KEY,
-        .done = { 200 },
-    };
-    struct http_answer answer;
-
-    if (client_call(api, arena, &call, &answer, err) == 0)
-        return 0;
-    return err->kind == ERROR_NOT_FOUND ? 0 : -1; /* already marked by another call */
-}
-
 /* ---- lists ---- */
 
 unsigned controller_most(int32_t max_entries) {

@@ -92,9 +92,6 @@ const char *controller_mark_in(const json_t *metadata);
 bool controller_named(const json_t *metadata, const char *mark);
 /* No response has reported it yet. */
 bool controller_is_unreported(const json_t *metadata);
-/* Marks it as reported.  `kind`: "volumes", "snapshots". */
-int controller_mark_reported(const struct client *api, struct arena *arena, const char *kind,
-                             const char *id, struct error *err);
 
 /* ---- objects (objects.c) ---- */
 
@@ -143,6 +140,9 @@ int controller_find(const struct client *api, struct arena *arena,
 int controller_find_made(const struct client *api, struct arena *arena,
                          const struct controller_kind *kind, const char *mark, const char *made_id,
                          void *ret, bool *ret_mine, struct error *err);
+/* Marks it as reported.  GRPC_ABORTED: it was deleted meanwhile. */
+int controller_mark_reported(const struct client *api, struct arena *arena,
+                             const struct controller_kind *kind, const char *id, struct error *err);
 /* Deletes it and waits until it is gone. */
 int controller_delete(const struct grpc_call *call, const struct client *api,
                       const struct controller_kind *kind, const char *id, struct error *err);

@@ -274,7 +274,7 @@ static int mark_reported(const struct grpc_call *call, const struct client *api,
 
     if (result == 0)
         return controller_outcome_unknown(
-            controller_mark_reported(api, call->arena, "volumes", volume->id, err), err);
+            controller_mark_reported(api, call->arena, &volume_kind, volume->id, err), err);
     if (result != GRPC_ALREADY_EXISTS)
         return result;
     result = drop_unreported(call, api, volume, err);

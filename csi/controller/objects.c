@@ -90,6 +90,32 @@ int controller_find_made(const struct client *api, struct arena *arena,
     return 0;
 }
 
+int controller_mark_reported(const struct client *api, struct arena *arena,
+                             const struct controller_kind *kind, const char *id,
+                             struct error *err) {
+    const struct client_call call = {
+        .method = "DELETE",
+        .path = arena_join(arena, "/", kind->label, "s", NULL),
+        .id = id,
+        .behind = "/metadata/" CSI_UNREPORTED_KEY,
+        .done = { 200 },
+    };
+    void *row = arena_alloc(arena, kind->row_size);
+    struct http_answer answer;
+    int result;
+
+    if (client_call(api, arena, &call, &answer, err) == 0)
+        return 0;
+    if (err->kind != ERROR_NOT_FOUND)
+        return -1;
+    /* Another call has marked it, or the object itself is gone. */
+    result = controller_read(api, arena, kind, id, row, err);
+    return result == GRPC_NOT_FOUND || (result == 0 && strcmp(status_of(row), "deleting") == 0)
+               ? grpc_refuse(err, GRPC_ABORTED, "The %s of this name has just been deleted.",
+                             kind->label)
+               : result;
+}
+
 /* ---- refusals of the API ---- */
 
 enum state { STEADY, PASSING, FAILED };

@@ -129,7 +129,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
     }
     return controller_is_unreported(snapshot->metadata)
                ? controller_outcome_unknown(
-                     controller_mark_reported(api, call->arena, "snapshots", snapshot->id, err),
+                     controller_mark_reported(api, call->arena, &snapshot_kind, snapshot->id, err),
                      err)
                : 0;
 }

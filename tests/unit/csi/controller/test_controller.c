@@ -188,6 +188,34 @@ START_TEST(a_created_object_is_not_final_until_it_is_reported) {
 }
 END_TEST
 
+/* Another call has reported it, or deleted it. */
+START_TEST(an_object_that_was_deleted_before_its_report_is_not_reported) {
+    static const struct {
+        int status;
+        const char *volume, *snapshot, *code;
+    } rows[] = {
+        { 404, NULL, NULL, "10" },
+        { 200, THE("volume", ROW("deleting", UNTOLD)), THE("snapshot", ROW("deleting", UNTOLD)),
+          "10" },
+        { 200, THE("volume", ROW("available", "")), THE("snapshot", ROW("available", "")), "0" },
+        { 503, NULL, NULL, "14" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("available", UNTOLD)));
+        answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("available", UNTOLD)));
+        answer(scene, "DELETE", NULL, 404, NULL);
+        answer(scene, "GET", "/v3/volumes/" ID, rows[i].status, rows[i].volume);
+        answer(scene, "GET", "/v3/snapshots/" ID, rows[i].status, rows[i].snapshot);
+        create_volume(scene, rows[i].code);
+        create_snapshot(scene, rows[i].code);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(a_failing_api_is_not_final) {
     struct scene *scene = scene_new(NULL);
 
@@ -483,6 +511,7 @@ CHECK_MAIN("csi controller", a_failed_search_is_not_final,
            an_unreported_object_is_deleted_again_after_a_failure,
            a_reported_object_is_deleted_by_its_id_alone,
            a_created_object_is_not_final_until_it_is_reported,
+           an_object_that_was_deleted_before_its_report_is_not_reported,
            a_second_caller_gets_the_same_object_or_none,
            a_created_group_is_not_final_until_it_is_shown, a_group_of_another_call_is_not_deleted,
            a_failing_api_is_not_final, a_name_taken_by_a_concurrent_call_is_not_final,
