@@ -92,7 +92,8 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
                                  ? "is part of a group snapshot"
                                  : "is neither available nor in an error state");
     }
-    /* The delete would wait for a copy, with a volume that is no longer usable. */
+    /* The delete would wait for a copy, with a volume that is no longer usable.  Its id is not
+     * named: after a transfer it may be another project's. */
     for (int i = 0; i < count; i++) {
         struct operation *open;
         int readers = operation_on(work, snapshots[i].id, &open, err);
@@ -101,8 +102,8 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
             if (strcmp(open[k].volume_id, snapshots[i].volume_id) != 0)
                 return error_set(err, ERROR_BAD_REQUEST,
                                  "Invalid volume: Volume %s cannot be deleted with its snapshots: "
-                                 "volume %s is being made of snapshot %s.",
-                                 snapshots[i].volume_id, open[k].volume_id, snapshots[i].id);
+                                 "a volume is being made of snapshot %s.",
+                                 snapshots[i].volume_id, snapshots[i].id);
         if (readers < 0)
             return -1;
     }

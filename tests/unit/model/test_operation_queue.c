@@ -120,7 +120,7 @@ START_TEST(a_volume_is_not_deleted_with_a_snapshot_that_is_read) {
 
     hold_oldest(world);
     ck_assert_int_eq(world_call(world, "DELETE", request, NULL), 400);
-    ck_assert_ptr_nonnull(strstr(world->answer_text, made));
+    ck_assert_ptr_nonnull(strstr(world->answer_text, snapshot));
     ck_assert_str_eq(world_status(world, volume), "available");
     ck_assert_str_eq(snapshot_status(world, snapshot), "available");
     let_go_oldest(world);

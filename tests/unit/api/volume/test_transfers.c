@@ -260,6 +260,32 @@ START_TEST(a_snapshot_that_stayed_is_hidden_from_the_volumes_new_project) {
 }
 END_TEST
 
+START_TEST(a_volume_made_of_a_snapshot_is_hidden_from_its_new_project) {
+    autoworld struct world *world = enter(NULL);
+    const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
+    const char *made, *id, *key;
+
+    world->token = GIVER;
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}", snapshot)),
+                     202);
+    made = world_answer_id(world, "volume");
+    ck_assert_int_eq(offer(world, volume), 202);
+    id = answered(world, "id");
+    key = answered(world, "auth_key");
+    ck_assert_int_eq(accept(world, TAKER, id, key), 202);
+    ck_assert_int_eq(send_request(world, TAKER, "DELETE", PATH("/volumes/%s?cascade=true", volume)),
+                     400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, snapshot));
+    ck_assert_ptr_null(strstr(world->answer_text, made));
+    world_settle(world);
+    ck_assert_int_eq(send_request(world, TAKER, "DELETE", PATH("/volumes/%s?cascade=true", volume)),
+                     202);
+    world_settle(world);
+    assert_volume(world, made, WORLD_PROJECT, "available");
+}
+END_TEST
+
 /* As a transfer without snapshots leaves them. */
 START_TEST(a_snapshot_of_another_project_is_neither_offered_nor_accepted) {
     static const char *const callers[] = { TAKER, "admin:" WORLD_OTHER };
@@ -595,6 +621,7 @@ CHECK_MAIN("transfers", an_offer_shows_its_key_once, keys_come_with_their_microv
            an_accepted_volume_is_the_takers_with_all_that_counts,
            snapshots_stay_where_no_snapshots_is_requested,
            a_snapshot_that_stayed_is_hidden_from_the_volumes_new_project,
+           a_volume_made_of_a_snapshot_is_hidden_from_its_new_project,
            a_snapshot_of_another_project_is_neither_offered_nor_accepted,
            an_offer_is_accepted_within_its_project, a_wrong_key_changes_nothing,
            wrong_keys_of_a_project_for_an_offer_are_logged_once, a_key_of_digits_may_be_a_number,
