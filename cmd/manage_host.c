@@ -65,11 +65,13 @@ static int rename_in(struct db *db, const struct config *config, struct host_ren
     autoarena struct arena *arena = arena_new();
     struct settings settings;
     const struct work base = work_own(&settings, arena);
+    int result;
 
     settings_load(config, &clock_system, &settings);
     settings.clock = db_clock(db);
-    return rename->dry_run ? work_read(db, &base, rename_body, rename, err)
-                           : work_transaction(db, &base, rename_body, rename, err);
+    result = rename->dry_run ? work_read(db, &base, rename_body, rename, err)
+                             : work_transaction(db, &base, rename_body, rename, err);
+    return result < 0 && err->kind == ERROR_UNAVAILABLE ? parts_db_context(config, err) : result;
 }
 
 /* An earlier run may have ended between the rows, which have the new name, and the stored name. */

@@ -212,6 +212,13 @@ static int open_db(const struct config *config, struct db_settings *settings, st
     return -1;
 }
 
+int parts_db_context(const struct config *config, struct error *err) {
+    return config_text(config, "database", "connection")
+               ? error_context(err, "[database] connection")
+               : error_context(err, "database %s/scoria.db",
+                               config_text(config, "DEFAULT", "state_path"));
+}
+
 int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
                   struct error *err) {
     struct db_settings settings = { .inline_writes = inline_writes };

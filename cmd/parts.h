@@ -26,6 +26,8 @@ int parts_open_db(const struct config *config, bool inline_writes, struct db **r
 /* Of a tool: without a writer's thread; a read-only access creates nothing. */
 int parts_open_db_as(const struct config *config, enum db_access access, struct db **ret,
                      struct error *err);
+/* -1: names the database in an error of an open one. */
+int parts_db_context(const struct config *config, struct error *err);
 /* Ended with a NULL name, none of them open; to be freed. */
 int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);

@@ -6,6 +6,7 @@ is space, without a restart. The log and the output of tools report a loss.
 
 import contextlib
 import os
+import sqlite3
 import subprocess
 
 import program
@@ -307,16 +308,20 @@ class FullOutput(Workplace):
         self.assertRegex(service.log(), r"(?m)^\S+ WARNING log lines lost lines=\d+ "
                          'reason="No space left on device"$')
 
-    def test_a_database_without_space_for_its_index_is_reported_as_full(self):
+    def stopped_on_a_small_disk(self, *options):
+        """The state of a service that has ended."""
         os.mkdir(self.state)
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", self.state],
                           capture_output=True, check=False).returncode:
             self.skipTest("nothing can be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", self.state], check=False)
-        service = program.serve(self.state)
+        service = program.serve(self.state, *options)
         self.addCleanup(service.kill)
         service.start()
         self.assertEqual(service.stop(), 0)
+
+    def test_a_database_without_space_for_its_index_is_reported_as_full(self):
+        self.stopped_on_a_small_disk()
         fill_to_the_end(os.path.join(self.state, "filler"))
         done = subprocess.run([program.BINARY, "manage", "operations", "--state-dir", self.state],
                               capture_output=True, text=True, timeout=60, check=False)
@@ -325,6 +330,31 @@ class FullOutput(Workplace):
                       done.stderr)
         os.unlink(os.path.join(self.state, "filler"))
         self.assertEqual(program.check(self.state), [])
+
+    def test_a_rename_names_the_database_that_runs_full_at_any_point(self):
+        self.stopped_on_a_small_disk("--host=old")
+        with open(os.path.join(self.state, "host"), "w", encoding="utf-8") as file:
+            file.write("old\n")
+        database, filler = (os.path.join(self.state, name) for name in ("scoria.db", "filler"))
+        with contextlib.closing(sqlite3.connect(database)) as base, base:
+            base.execute("UPDATE services SET reported_at = 0")  # it ended long ago
+        seen = set()
+        for free in range(0, 1 << 20, 8192):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(database + "-reserve")
+            fill_to_the_end(filler)
+            os.truncate(filler, os.path.getsize(filler) - free)
+            done = subprocess.run([program.BINARY, "manage", "host", "rename", "old", "new",
+                                   "--state-dir", self.state], capture_output=True, text=True,
+                                  timeout=60, check=False)
+            os.unlink(filler)
+            if done.returncode == 0:
+                break
+            self.assertRegex(done.stderr, f"database {database}: The disk of the database is full: |"
+                             f"The rows are renamed, but {self.state}/host is not: ")
+            seen.add(done.stderr.rpartition(": ")[2])
+        self.assertEqual((done.returncode, len(seen)), (0, 2), (done.stderr, seen))
+        self.assertEqual(program.check(self.state, "--host=new"), [])
 
     def test_a_tool_whose_output_has_no_space_fails(self):
         for words in (("manage", "config"), ("manage", "drivers", "--format=json"), ("--help",),
