@@ -7,6 +7,7 @@
 #include "drivers/file/chain_assist.private.h"
 
 #include "common/assert.h"
+#include "common/no_space.h"
 
 struct merge {
     const struct chain_assist *assist;
@@ -75,7 +76,10 @@ int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_
 
     if (!chain_has(&assist->chain, id_of(assist)))
         return noted ? error_set(err, ERROR_UNAVAILABLE, "%s is still open in a guest.", noted) : 1;
-    if (!noted || told != DRIVER_REPORTED_FAILED)
+    if (!noted || told != DRIVER_REPORTED_FAILED ||
+        chain_note(&assist->work, &assist->chain, id_of(assist), noted, false, err) == 0)
         return 0;
-    return chain_note(&assist->work, &assist->chain, id_of(assist), noted, false, err);
+    /* The note of a merging host stays, as without a report: the merge may have filled the disk,
+     * and its failure does not wait for space. */
+    return error_is_no_space(err) ? 0 : -1;
 }

@@ -594,23 +594,53 @@ START_TEST(a_full_disk_leaves_the_chain_whole) {
 }
 END_TEST
 
+static void fill_disk(const struct place *place) {
+    static const char block[4096] = "filler";
+    autoclose int filler =
+        openat(place->directory.fd, "filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    while (write(filler, block, sizeof(block)) > 0)
+        ;
+    ck_assert_int_eq(errno, ENOSPC);
+}
+
+/* A guest's host has failed to merge, and filled the disk. */
+START_TEST(a_failed_merge_ends_on_a_full_disk_and_is_repeated) {
+    struct driver_snapshot snapshot;
+    struct place place;
+
+    if (!enter_tmpfs("size=16m")) {
+        fputs("not tested: tmpfs needs root\n", stderr);
+        return;
+    }
+    make_chain(&place, 2);
+    snapshot = snapshot_of(&place, FIRST);
+    ck_assert_msg(merge_call(&place, FIRST, false) == 0, "%s", place.bench.err.message);
+    fill_disk(&place);
+    ck_assert_msg(chain_assist_complete(&place.directory, place.bench.arena, &place.volume,
+                                        &snapshot, true, DRIVER_REPORTED_FAILED,
+                                        &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    ck_assert(is_listed(&place, FIRST));
+    ck_assert_int_eq(unlinkat(place.directory.fd, "filler", 0), 0);
+    ck_assert_msg(merge_call(&place, FIRST, false) == 0, "%s", place.bench.err.message);
+    ck_assert_msg(drop_snapshot(&place, FIRST) == DRIVER_DONE, "%s", place.bench.err.message);
+    ck_assert(volume_reads(&place, 3) && snapshot_reads(&place, SECOND, 2));
+    close_place(&place);
+}
+END_TEST
+
 /* Not even a block is free: the volume's own files make the space that its delete needs. */
 START_TEST(a_volume_is_deleted_on_a_full_disk) {
-    static const char block[4096] = "filler";
-
     if (!enter_tmpfs("size=16m")) {
         fputs("not tested: tmpfs needs root\n", stderr);
         return;
     }
     for (int snapshots = 1; snapshots <= 2; snapshots++) {
         struct place place;
-        autoclose int filler = -1;
 
         make_chain(&place, snapshots);
-        filler = openat(place.directory.fd, "filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        while (write(filler, block, sizeof(block)) > 0)
-            ;
-        ck_assert_int_eq(errno, ENOSPC);
+        fill_disk(&place);
         ck_assert_msg(delete_volume(&place) == 0, "%s", place.bench.err.message);
         check_deleted(&place, true);
         close_place(&place);
@@ -622,4 +652,5 @@ CHECK_MAIN_LOOP("chain calls", true, NULL, NULL, 1, LENGTH(calls), chains_surviv
                 a_header_that_the_disk_has_lost_is_written_again,
                 a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
                 a_late_rename_moves_no_file_of_a_chain, a_full_disk_leaves_the_chain_whole,
+                a_failed_merge_ends_on_a_full_disk_and_is_repeated,
                 a_volume_is_deleted_on_a_full_disk)
