@@ -171,8 +171,14 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
         volume_file_lock(directory, volume, &chain, &lock, err) < 0 ||
         (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
-    if (chain.info)
-        return volume->late ? 0 : remove_chain(directory, arena, volume, &chain, err);
+    if (chain.info) {
+        if (volume->late || remove_chain(directory, arena, volume, &chain, err) == 0)
+            return 0;
+        /* Its mark hides what is left. */
+        if (err->kind == ERROR_BACKEND && volume_file_has(directory, chain.base, NULL) != 0)
+            err->kind = ERROR_CONFLICT;
+        return -1;
+    }
     named = volume->late ? removal_image(directory, arena, name, volume->fence, err)
                          : removal_unnamed(directory, name, volume->fence, err);
     if (named != 0)

@@ -68,8 +68,9 @@ int job_delete(struct job *job, struct error *err) {
                job_find_object(job, &(struct error){ 0 }) == 0;
         if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
-        ending.failure = gone ? NULL : &failure;
-        if (!gone)
+        if (!gone || failure.kind == ERROR_CONFLICT)
+            ending.failure = &failure;
+        if (ending.failure)
             log_error(&job->context.log, "delete failed", "volume_id", job->volume.id, "reason",
                       failure.message, NULL);
     }

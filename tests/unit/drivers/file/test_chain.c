@@ -347,6 +347,32 @@ START_TEST(a_volume_being_deleted_cannot_be_used) {
 }
 END_TEST
 
+/* Not even its size is known then. */
+START_TEST(a_failed_delete_reports_that_files_are_left) {
+    autoplace struct place place;
+    autoclose int held = -1;
+    int64_t bytes;
+
+    open_place(&place);
+    put_text(&place, INFO, ABOVE);
+    put_image(&place, FILE_NAME ".s", FILE_NAME, "raw");
+    held = image_open(place.directory.fd, FILE_NAME, O_RDWR, &place.bench.err);
+    ck_assert_int_eq(image_lock_writer(held, false, &place.bench.err), IMAGE_LOCKED);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(volume_file_delete(&place.directory, place.bench.arena, &place.volume,
+                                            &place.bench.err),
+                         -1);
+        ck_assert_int_eq(place.bench.err.kind, ERROR_CONFLICT);
+    }
+    ck_assert_int_eq(volume_file_get_size(&place.directory, place.bench.arena, &place.volume,
+                                          &bytes, &place.bench.err),
+                     -1);
+    ck_assert_int_eq(place.bench.err.kind, ERROR_NOT_FOUND);
+    ck_assert(bench_has(&place.bench, "d/" FILE_NAME));
+    ck_assert(!bench_has(&place.bench, "d/" FILE_NAME ".s"));
+}
+END_TEST
+
 /* Also one whose files an earlier attempt has removed in part. */
 START_TEST(a_chain_goes_with_its_volume_without_a_write) {
     static const struct {
@@ -454,6 +480,7 @@ CHECK_MAIN("chain", a_header_leads_nowhere_else, only_regular_files_lie_below,
            a_raw_base_is_read_as_nothing_else, an_invalid_chain_file_is_refused,
            an_info_file_keeps_unknown_keys, a_hundred_snapshots_and_no_more,
            files_that_are_read_are_not_changed, a_chain_is_one_volume_under_any_name,
-           a_volume_being_deleted_cannot_be_used, a_chain_goes_with_its_volume_without_a_write,
+           a_volume_being_deleted_cannot_be_used, a_failed_delete_reports_that_files_are_left,
+           a_chain_goes_with_its_volume_without_a_write,
            an_overlay_is_never_smaller_than_the_image_below,
            a_list_has_the_size_of_complete_chains_only)

@@ -703,6 +703,30 @@ START_TEST(a_finished_delete_reported_as_failed_is_done) {
 }
 END_TEST
 
+/* As of files whose volume has none that is found any more. */
+START_TEST(a_delete_that_leaves_a_file_is_not_done) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    ck_assert(memory_remove(world->memory, id));
+    for (int forced = 0; forced <= 1; forced++) {
+        const char *path =
+            arena_format(world->arena, "/volumes/%s%s", id, forced ? "?force=true" : "");
+
+        ck_assert_int_eq(world_call(world, "DELETE", path, NULL), 202);
+        for (int looks = 0; looks <= 30; looks++) {
+            if (!forced)
+                memory_fail_next(world->memory, "delete_volume", ERROR_CONFLICT);
+            world_settle(world);
+            world_advance(world, 61);
+        }
+        ck_assert_str_eq(world_status(world, id), forced ? "gone" : "error_deleting");
+        ck_assert_int_eq(world_in_use(world, "volumes"), !forced);
+    }
+    assert_settled(world);
+}
+END_TEST
+
 START_TEST(a_failed_delete_leaves_the_object_or_an_unknown_state) {
     autoworld struct world *world = world_new(NULL);
     const char *id = delete_badly(world, FAULT_BEFORE, 1);
@@ -862,6 +886,7 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            a_detach_names_its_attachment, an_attached_volume_is_not_deleted,
            a_forced_delete_replaces_a_create, a_forced_delete_begins_when_the_create_has_ended,
            a_failed_create_and_delete_are_reported, a_finished_delete_reported_as_failed_is_done,
+           a_delete_that_leaves_a_file_is_not_done,
            a_failed_delete_leaves_the_object_or_an_unknown_state,
            death_at_any_effect_of_create_and_delete_loses_nothing,
            a_volume_without_storage_becomes_neither_available_nor_in_use,
