@@ -85,6 +85,11 @@ struct hypervisor {
      * image any more. */
     int (*merge_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                       const char *top, const char *base, struct error *err);
+    /* Writes what QEMU keeps in memory of a disk of a running guest.  After a merge that is, until
+     * the guest flushes, all that leads to the merged blocks: their former file must not be
+     * removed before. */
+    int (*flush_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      struct error *err);
     /* Removes the backing chain of disk->source from the guest's persistent definition, so that the
      * image's header defines it at the next start.  No effect when the definition names another
      * image or no chain. */

@@ -6,6 +6,7 @@
 #include "compute/hypervisor/guest_agent.h"
 #include "compute/hypervisor/guest_process.h"
 #include "compute/hypervisor/iotune.h"
+#include "compute/hypervisor/monitor.h"
 #include "compute/hypervisor/network_disk.h"
 #include "compute/hypervisor/resize_guard.h"
 
@@ -169,6 +170,17 @@ static int libvirt_merge_disk(struct hypervisor *hypervisor, struct arena *arena
     return act_on_guest(hypervisor, arena, &act, err);
 }
 
+static int act_flush(const struct guest *guest, const struct act *act, struct error *err) {
+    return monitor_flush_disk(guest, act->disk->device, err);
+}
+
+static int libvirt_flush_disk(struct hypervisor *hypervisor, struct arena *arena,
+                              const struct disk *disk, struct error *err) {
+    const struct act act = { .run = act_flush, .disk = disk };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
 static int act_forget(const struct guest *guest, const struct act *act, struct error *err) {
     return blocks_forget(guest, act->disk, err);
 }
@@ -220,6 +232,7 @@ struct hypervisor *hypervisor_libvirt_new(const char *uri) {
         .list_chain = libvirt_list_chain,
         .snapshot_disks = libvirt_snapshot_disks,
         .merge_disk = libvirt_merge_disk,
+        .flush_disk = libvirt_flush_disk,
         .forget_chain = libvirt_forget_chain,
         .trim_disk = libvirt_trim_disk,
         .list_limits = libvirt_list_limits,

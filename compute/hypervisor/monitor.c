@@ -47,6 +47,24 @@ const json_t *monitor_find_block(const struct guest *guest, const char *alias, s
     return NULL;
 }
 
+int monitor_flush_disk(const struct guest *guest, const char *alias, struct error *err) {
+    const json_t *block = monitor_find_block(guest, alias, err), *text;
+    const char *command;
+
+    if (!block)
+        return -1;
+    command = arena_format(guest->arena,
+                           "{\"execute\": \"human-monitor-command\", \"arguments\": "
+                           "{\"command-line\": \"qemu-io -d %s flush\"}}",
+                           json_text_of(block, "qdev"));
+    if (monitor_query(guest, command, &text, err) != 0)
+        return -1;
+    return *json_string_value(text)
+               ? error_set(err, ERROR_BACKEND, "QEMU cannot flush the disk: %s",
+                           json_string_value(text))
+               : 0;
+}
+
 int monitor_read_capacity(const json_t *block, int64_t *ret, struct error *err) {
     const json_t *image = json_object_get(json_object_get(block, "inserted"), "image");
     const json_t *size = json_object_get(image, "virtual-size");

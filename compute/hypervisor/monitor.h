@@ -20,5 +20,10 @@ int monitor_query(const struct guest *guest, const char *command, const json_t *
  */
 const json_t *monitor_find_block(const struct guest *guest, const char *alias, struct error *err);
 
+/* QEMU writes the metadata of the device's image that it keeps in memory, and flushes its file.  It
+ * does nothing else meanwhile, and does not report an error of the storage: that is the guest's at
+ * its next flush.  0; -1, ERROR_CONFLICT when there is no such device. */
+int monitor_flush_disk(const struct guest *guest, const char *alias, struct error *err);
+
 /* The bytes of the disk in such an entry. */
 int monitor_read_capacity(const json_t *block, int64_t *ret, struct error *err);

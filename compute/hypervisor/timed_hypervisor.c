@@ -129,6 +129,21 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return call ? timed_call_end(call, err) : -1;
 }
 
+static void run_flush_disk(struct timed_call *call) {
+    struct hypervisor *inner = call->timed->inner;
+
+    call->result = inner->flush_disk(inner, call->arena, &call->disk, &call->err);
+}
+
+static int flush_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      struct error *err) {
+    struct timed_call *call =
+        timed_call_run(timed_call_on_disk(hypervisor, run_flush_disk, disk, NULL, NULL), err);
+
+    (void)arena;
+    return call ? timed_call_end(call, err) : -1;
+}
+
 static void run_forget_chain(struct timed_call *call) {
     struct hypervisor *inner = call->timed->inner;
 
@@ -263,6 +278,7 @@ struct hypervisor *timed_hypervisor_new(struct hypervisor *inner, int64_t timeou
         .list_chain = list_chain,
         .snapshot_disks = snapshot_disks,
         .merge_disk = merge_disk,
+        .flush_disk = flush_disk,
         .forget_chain = forget_chain,
         .trim_disk = timed_trim_disk,
         .list_limits = list_limits,

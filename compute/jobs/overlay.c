@@ -155,6 +155,9 @@ enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena,
         return OVERLAY_BUSY;
     }
     outcome = plan(overlay, arena, &chain, err);
+    if (outcome == OVERLAY_DONE && overlay->change->remove &&
+        hypervisor->flush_disk(hypervisor, arena, &disk, err) < 0)
+        return outcome_of(err->kind);
     if (outcome == OVERLAY_READY && disk.recorded && !disk.job)
         return overlay_refuse(err, "Nova has recorded the file of the disk and would start the "
                                    "instance with it: [compute] snapshots must be nova");

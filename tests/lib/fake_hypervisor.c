@@ -245,6 +245,19 @@ static int fake_merge_disk(struct hypervisor *hypervisor, struct arena *arena,
     return result == 0 ? 0 : error_set(err, ERROR_BACKEND, "there is no such disk or file");
 }
 
+static int fake_flush_disk(struct hypervisor *hypervisor, struct arena *arena,
+                           const struct disk *disk, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+
+    (void)arena;
+    (void)disk;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_FLUSH_DISK);
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
 static int fake_forget_chain(struct hypervisor *hypervisor, struct arena *arena,
                              const struct disk *disk, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
@@ -391,6 +404,7 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .list_chain = fake_list_chain,
         .snapshot_disks = fake_snapshot_disks,
         .merge_disk = fake_merge_disk,
+        .flush_disk = fake_flush_disk,
         .forget_chain = fake_forget_chain,
         .trim_disk = fake_trim_disk,
         .list_limits = fake_list_limits,

@@ -9,6 +9,7 @@ the service keeps its files to itself (0600 in directories of 0700).
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -184,6 +185,16 @@ class Domain:
     def power_off(self):
         """At once, as by a cut of power; a defined domain stays defined."""
         virsh("destroy", self.name)
+
+    def kill(self):
+        """Its QEMU, with all that it has in memory."""
+        with open(f"/run/libvirt/qemu/{self.name}.pid", encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while virsh("domstate", self.name).strip() != "shut off":
+            if time.monotonic() > deadline:
+                raise HypervisorError(f"{self.name} is not known to be off")
+            time.sleep(0.05)
 
     def destroy(self, timeout=60):
         """Leaves nothing of it; it need not be there."""

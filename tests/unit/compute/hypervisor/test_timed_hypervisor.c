@@ -93,6 +93,14 @@ static int merge_disk(struct hypervisor *hypervisor, struct arena *arena, const 
     return !top && strcmp(base, "/low") == 0 ? 0 : error_set(err, ERROR_CONFLICT, "not up");
 }
 
+static int flush_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      struct error *err) {
+    (void)hypervisor;
+    (void)arena;
+    send_request(disk->instance_uuid);
+    return error_set(err, ERROR_BACKEND, "not flushed");
+}
+
 static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                         struct error *err) {
     (void)hypervisor;
@@ -145,6 +153,7 @@ static struct hypervisor *timed(void) {
                                             .list_chain = list_chain,
                                             .snapshot_disks = snapshot_disks,
                                             .merge_disk = merge_disk,
+                                            .flush_disk = flush_disk,
                                             .forget_chain = forget_chain,
                                             .trim_disk = trim_disk,
                                             .list_guarded = list_guarded,
@@ -254,6 +263,10 @@ START_TEST(calls_on_a_chain_come_through) {
            err.kind == ERROR_UNAVAILABLE)
         continue;
     ck_assert_str_eq(err.message, "not up");
+    while (hypervisor->flush_disk(hypervisor, NULL, &disk, &err) == 0 ||
+           err.kind == ERROR_UNAVAILABLE)
+        continue;
+    ck_assert_str_eq(err.message, "not flushed");
     while (hypervisor->forget_chain(hypervisor, NULL, &disk, &err) < 0)
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     hypervisor->free(hypervisor);

@@ -234,6 +234,29 @@ START_TEST(images_are_merged_as_requested) {
 }
 END_TEST
 
+/* The blocks are in the chain by QEMU's memory alone until then. */
+START_TEST(a_merge_is_reported_only_once_it_is_flushed) {
+    for (int refused = 0; refused <= 1; refused++) {
+        struct scene *scene = scene_with_chain();
+        const struct assist assist = merge(SECOND, FIRST);
+
+        fake_hypervisor_fail(scene->fake, FAKE_FLUSH_DISK,
+                             refused ? ERROR_BACKEND : ERROR_UNAVAILABLE, 3, false);
+        answer(scene, ACTION, 202, 0);
+        put(scene, &assist);
+        await_merge(scene);
+        fake_hypervisor_end_job(scene->fake, VOLUME, true);
+        await_end(scene);
+        ck_assert_uint_eq(count(scene, FAKE_FLUSH_DISK), refused ? 1 : 4);
+        ck_assert_str_eq(last_report(scene),
+                         refused ? REPORT("error_deleting", "90") : REPORT("deleting", "90"));
+        run(scene, &assist); /* as again, when the snapshot is deleted once more */
+        ck_assert_uint_eq(count(scene, FAKE_FLUSH_DISK), refused ? 2 : 5);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(the_last_overlay_absorbs_all_images_below) {
     struct scene *scene = scene_new();
     const struct assist assist = merge("", "");
@@ -652,7 +675,7 @@ END_TEST
 CHECK_MAIN("assist_job", a_disk_recorded_by_nova_keeps_its_file,
            an_overlay_goes_on_top_and_is_reported, the_definition_loses_its_backing_chain,
            an_existing_overlay_is_reported_as_done, images_are_merged_as_requested,
-           the_last_overlay_absorbs_all_images_below,
+           a_merge_is_reported_only_once_it_is_flushed, the_last_overlay_absorbs_all_images_below,
            a_change_that_does_not_fit_the_chain_is_not_started,
            an_overlay_of_another_volume_is_not_used, a_change_that_is_not_awaited_is_not_started,
            a_late_call_changes_nothing, a_failure_is_reported_unless_it_took_effect,
