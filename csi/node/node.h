@@ -55,7 +55,7 @@ struct node_stage {
     size_t context_count;
     /* Called before anything changes, while other calls for the volume are refused: 0: it may be
      * staged.  NULL: it always may. */
-    int (*check)(void *arg, struct error *err);
+    int (*check)(void *arg, const struct node_stage *stage, struct error *err);
     void *arg;
 };
 

@@ -126,14 +126,12 @@ static struct text_pair *read_context(struct arena *arena, const context_entry *
  */
 struct attached_check {
     struct grpc_call *call;
-    const struct node_stage *stage;
     bool was_made;
 };
 
-static int check_attached(void *arg, struct error *err) {
+static int check_attached(void *arg, const struct node_stage *stage, struct error *err) {
     struct attached_check *check = arg;
     struct grpc_call *call = check->call;
-    const struct node_stage *stage = check->stage;
     const char *id = NULL;
     struct client api = csi_api(call);
     struct remote_connection connection;
@@ -158,17 +156,19 @@ static int check_attached(void *arg, struct error *err) {
     return 0;
 }
 
+/* Of NodeStageVolume, and of NodePublishVolume for a stale device. */
+#define STAGE(request_, capability_, check_)                                                     \
+    {                                                                                            \
+        .volume_id = (request_)->volume_id, .path = (request_)->staging_target_path,             \
+        .capability = (capability_), .context = CONTEXT((check_)->call->arena, request_),        \
+        .context_count = (request_)->n_publish_context, .check = check_attached, .arg = (check_) \
+    }
+
 static int stage(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodeStageVolumeRequest *request = message;
     struct node_capability capability;
     struct attached_check check = { .call = call };
-    const struct node_stage arguments = { .volume_id = request->volume_id,
-                                          .path = request->staging_target_path,
-                                          .capability = &capability,
-                                          .context = CONTEXT(call->arena, request),
-                                          .context_count = request->n_publish_context,
-                                          .check = check_attached,
-                                          .arg = &check };
+    const struct node_stage arguments = STAGE(request, &capability, &check);
     int result;
 
     (void)response;
@@ -176,7 +176,6 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
         need(request->staging_target_path, "staging_target_path", err) < 0 ||
         read_capability(request->volume_capability, &capability, err) < 0)
         return -1;
-    check.stage = &arguments;
     result = answered(node_stage(node_of(call), call->arena, &arguments, err), err);
     if (result == 0)
         pod_limiter_wake(csi_driver_of(call)->limiter);
@@ -202,13 +201,7 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
     struct node_capability capability;
     struct attached_check check = { .call = call };
     /* The kubelet stages a volume once, for all of its pods. */
-    const struct node_stage again = { .volume_id = request->volume_id,
-                                      .path = request->staging_target_path,
-                                      .capability = &capability,
-                                      .context = CONTEXT(call->arena, request),
-                                      .context_count = request->n_publish_context,
-                                      .check = check_attached,
-                                      .arg = &check };
+    const struct node_stage again = STAGE(request, &capability, &check);
     const struct node_publish arguments = { .volume_id = request->volume_id,
                                             .staging_path = request->staging_target_path,
                                             .path = request->target_path,
@@ -224,7 +217,6 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
         return -1;
     if (!*request->staging_target_path)
         return error_set(err, ERROR_PRECONDITION, "staging_target_path is missing.");
-    check.stage = &again;
     result = answered(node_publish(node_of(call), call->arena, &arguments, err), err);
     if (result == 0 && check.was_made)
         pod_limiter_wake(csi_driver_of(call)->limiter);

@@ -266,7 +266,7 @@ int node_stage_locked(const struct node *node, struct arena *arena, const struct
     struct node_image image;
     int result;
 
-    if ((stage->check && stage->check(stage->arg, err) < 0) ||
+    if ((stage->check && stage->check(stage->arg, stage, err) < 0) ||
         node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
         return -1;
     result = stage_image(node, arena, stage, &image, err);

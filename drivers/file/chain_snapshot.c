@@ -269,21 +269,27 @@ static int begin_merge(struct deletion *deletion, const struct chain_work *work,
     return 1;
 }
 
+/* DONE: no guest has it open. */
+static enum driver_outcome look_for_guest(const struct chain_work *work, int fd,
+                                          struct error *err) {
+    enum image_hold hold = work->volume->attached ? IMAGE_HELD : image_lock_look(fd, err);
+
+    return hold == IMAGE_LOCKED ? DRIVER_DONE
+           : hold == IMAGE_HELD ? DRIVER_DEFERRED
+                                : DRIVER_FAILED;
+}
+
 static enum driver_outcome take_out(struct deletion *deletion, const struct chain_work *work,
                                     struct error *err) {
     const struct image_copy how = how_of(deletion);
     struct volume_image image;
     autoclose int fd = volume_image_open(deletion->directory, deletion->arena, work->volume,
                                          O_RDONLY, &image, err);
-    enum driver_outcome outcome = DRIVER_DONE;
-    enum image_hold hold;
+    enum driver_outcome outcome = fd < 0 ? DRIVER_FAILED : look_for_guest(work, fd, err);
     int more;
 
-    if (fd < 0)
-        return DRIVER_FAILED;
-    hold = work->volume->attached ? IMAGE_HELD : image_lock_look(fd, err);
-    if (hold != IMAGE_LOCKED)
-        return hold == IMAGE_HELD ? DRIVER_DEFERRED : DRIVER_FAILED;
+    if (outcome != DRIVER_DONE)
+        return outcome;
     more = begin_merge(deletion, work, &image.chain, err);
     if (more > 0) {
         assert(deletion->below >= 0 && deletion->below < deletion->count);
@@ -301,14 +307,14 @@ static enum driver_outcome leave_to_volume(const struct chain_work *work, const 
                                            struct error *err) {
     autoclose int fd = -1;
     int found = image_find(work->directory->fd, chain->active, O_RDONLY, &fd, err);
-    enum image_hold hold = found < 0                ? IMAGE_LOCK_FAILED
-                           : work->volume->attached ? IMAGE_HELD
-                           : found > 0              ? image_lock_look(fd, err)
-                                                    : IMAGE_LOCKED;
+    enum driver_outcome outcome;
 
-    return hold == IMAGE_LOCKED ? DRIVER_WITH_VOLUME
-           : hold == IMAGE_HELD ? DRIVER_DEFERRED
-                                : DRIVER_FAILED;
+    if (found < 0)
+        return DRIVER_FAILED;
+    if (found == 0 && !work->volume->attached)
+        return DRIVER_WITH_VOLUME;
+    outcome = look_for_guest(work, fd, err);
+    return outcome == DRIVER_DONE ? DRIVER_WITH_VOLUME : outcome;
 }
 
 /* An overlay that no info names, and whose id is never used again.  A file merged by a guest's host
