@@ -175,7 +175,7 @@ int operation_is_held(struct work *work, const char *id, const char *owner, stru
  * cancelled one stays so.
  *
  * 1 claimed (*ret filled), 0 not (gone or taken), 2 not: its kind or phase is of another version of
- * the program (*ret filled), whose managers get it after a pause; -1 failed.
+ * the program (*ret filled): its managers get it after a pause; -1 failed.
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);

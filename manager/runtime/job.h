@@ -190,8 +190,8 @@ bool job_is_first(const struct job *job);
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  During a
  * shutdown the backend itself may have stopped. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
-/* Of a kind unknown to the release before, whose managers use up attempts: are there fewer than
- * `most`, or have these not had the time of so many yet? */
+/* Of a kind unknown to the managers of the release before, which use up attempts: are there fewer
+ * than `most`, or have these not had the time of so many yet? */
 bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us);
 /* Then it is released, and the backend is queried again later. */
 #define ASK_AGAIN_PAUSE_US (10 * SECOND_US)

@@ -95,7 +95,7 @@ static int subscribe(struct manager *manager, struct error *err) {
 struct round {
     struct manager *manager;
     bool expire;
-    const char **ids; /* of operations whose leases are renewed */
+    const char **ids; /* of the operations to renew */
     bool *renewed;
     unsigned count;
     int64_t asked_us; /* the steady clock, before the renewal */

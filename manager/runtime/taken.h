@@ -7,7 +7,7 @@
  * None is taken while the backend is not open, the manager stops, or the workers make no progress:
  * another manager of the backend may have free ones.  Of an unresponsive backend no lease is
  * renewed any more, so that the operations become available to others as those of a dead worker.
- * One whose lease was lost begins as any whose message has arrived.
+ * One that has lost its lease begins as behind a message that has arrived.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ void taken_release(struct manager *manager);
 /* At the end, when the rpc engine has stopped: waits for commits, and releases those of them. */
 void taken_wait(struct manager *manager);
 
-/* The ids of those whose leases are to be renewed, copied and in their order; how many. */
+/* The ids of those with a lease to be renewed, copied and in their order; how many. */
 unsigned taken_due(struct manager *manager, struct arena *arena, const char ***ret);
 /* The result of their renewal, requested at `asked_us` of the steady clock. */
 void taken_renewed(struct manager *manager, const char *const *ids, const bool *renewed,
