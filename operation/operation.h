@@ -202,9 +202,17 @@ int operation_report(struct work *work, const struct operation *operation, bool 
 int operation_end_deadline(struct work *work, const struct operation *operation, struct error *err);
 /* Calls reevaluate() of the target's operation, when there is one. */
 int operation_reevaluate(struct work *work, const char *target_id, struct error *err);
-/* The same after the end of one of the operations that it waits for: with `failed`, a final
- * failure. */
-int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err);
+/* The same after the end of one of the operations that it waits for: with `failure`, a final
+ * one, which is noted. */
+int operation_part_ended(struct work *work, const char *target_id, const struct error *failure,
+                         struct error *err);
+/* Keeps the text of a failure for the worker or the transaction that ends the operation; the first
+ * one stays. */
+int operation_note_failure(struct work *work, const struct operation *operation,
+                           const struct error *failure, struct error *err);
+/* `ret` is unchanged when none was noted. */
+void operation_read_failure(struct arena *arena, const struct operation *operation,
+                            struct error *ret);
 /* Releases it until `deadline`; 1 done, 0 lost. */
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err);

@@ -6,11 +6,13 @@
 
 #include "common/assert.h"
 #include "db/clock.h"
+#include "json/json.h"
 
 #include <string.h>
 
 #define PAUSE_LEAST_US    SECOND_US
 #define PASSED_ON_MOST_US (10 * SECOND_US)
+#define FAILURE           "failure" /* among the arguments */
 
 int64_t operation_pause_us(const struct operation *operation, int64_t clock_us, int64_t most_us) {
     int64_t pause_us = (clock_us - operation->created_at) / 8;
@@ -197,9 +199,34 @@ int operation_reevaluate(struct work *work, const char *target_id, struct error 
     return operation.kind->reevaluate(work, &operation, err);
 }
 
-int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err) {
-    if (failed && db_run(work->tx, err, "UPDATE operations SET failed = $1 WHERE target_id = $2",
-                         DB_BOOL(true), DB_TEXT(target_id)) < 0)
+int operation_note_failure(struct work *work, const struct operation *operation,
+                           const struct error *failure, struct error *err) {
+    json_t *arguments = json_copy((json_t *)(uintptr_t)operation_arguments(work->arena, operation));
+
+    arguments = json_keep(work->arena, arguments ? arguments : json_object());
+    if (*failure->message && !json_object_get(arguments, FAILURE))
+        json_object_set_new(arguments, FAILURE, json_string(failure->message));
+    return db_change(work->tx, err, "UPDATE operations SET arguments = $1 WHERE id = $2",
+                     DB_TEXT(json_text(work->arena, arguments)), DB_TEXT(operation->id));
+}
+
+void operation_read_failure(struct arena *arena, const struct operation *operation,
+                            struct error *ret) {
+    const json_t *text = json_object_get(operation_arguments(arena, operation), FAILURE);
+
+    if (text)
+        error_set(ret, ERROR_BACKEND, "%s", json_string_value(text));
+}
+
+int operation_part_ended(struct work *work, const char *target_id, const struct error *failure,
+                         struct error *err) {
+    struct operation whole;
+    int found = failure ? operation_of(work, target_id, &whole, err) : 0;
+
+    if (found < 0 ||
+        (found > 0 && (db_change(work->tx, err, "UPDATE operations SET failed = $1 WHERE id = $2",
+                                 DB_BOOL(true), DB_TEXT(whole.id)) < 0 ||
+                       operation_note_failure(work, &whole, failure, err) < 0)))
         return -1;
     return operation_reevaluate(work, target_id, err);
 }

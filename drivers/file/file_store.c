@@ -66,7 +66,9 @@ static int delete_everywhere(const struct file_store *store, struct arena *arena
         if (!file_store_may_have(store, i, volume))
             continue;
         directory = store->use(store, i, &why);
-        if ((!directory || volume_file_delete(directory, arena, volume, &why) < 0) &&
+        if ((!directory ||
+             directory_result(directory, volume_file_delete(directory, arena, volume, &why), &why) <
+                 0) &&
             (failure.kind == ERROR_NONE || failure.kind == ERROR_UNAVAILABLE))
             failure = why;
     }
@@ -81,7 +83,9 @@ int file_store_delete_volume(void *handle, struct arena *arena, const struct dri
     if (!volume->provider_location)
         return delete_everywhere(store, arena, volume, err);
     directory = file_store_find(store, volume->provider_location, err);
-    return directory ? volume_file_delete(directory, arena, volume, err) : -1;
+    return directory
+               ? directory_result(directory, volume_file_delete(directory, arena, volume, err), err)
+               : -1;
 }
 
 /* A volume without a recorded share was never used. */
@@ -89,7 +93,10 @@ int file_store_rename_volume(void *handle, struct arena *arena, const struct dri
                              const char *new_name_id, struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
-    return directory ? volume_file_rename(directory, arena, volume, new_name_id, err) : -1;
+    return directory
+               ? directory_result(
+                     directory, volume_file_rename(directory, arena, volume, new_name_id, err), err)
+               : -1;
 }
 
 enum driver_outcome file_store_extend_volume(void *handle, struct arena *arena,
@@ -153,5 +160,8 @@ int file_store_reclaim_volume(void *handle, struct arena *arena, const struct dr
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
     (void)before;
-    return directory ? volume_file_reclaim(directory, arena, volume, progress, err) : -1;
+    return directory
+               ? directory_result(directory,
+                                  volume_file_reclaim(directory, arena, volume, progress, err), err)
+               : -1;
 }

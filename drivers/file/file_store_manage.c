@@ -74,10 +74,11 @@ int file_store_manage_volume(void *handle, struct arena *arena, const struct dri
     const struct directory *directory = i >= 0 ? store->use(store, i, err) : NULL;
     const char *format;
 
-    if (!directory ||
-        volume_file_manage(directory, arena, volume,
-                           name_at(store, store->locations[i], source_name), &format, err) < 0)
+    if (!directory)
         return -1;
+    if (volume_file_manage(directory, arena, volume,
+                           name_at(store, store->locations[i], source_name), &format, err) < 0)
+        return directory_result(directory, -1, err);
     *ret = file_store_created(store, arena, store->locations[i], format);
     return 0;
 }
@@ -102,7 +103,9 @@ int file_store_unmanage_volume(void *handle, struct arena *arena,
 
     if (volume->provider_location) {
         directory = file_store_find(store, volume->provider_location, err);
-        return directory ? volume_file_unmanage(directory, arena, volume, err) : -1;
+        return directory ? directory_result(
+                               directory, volume_file_unmanage(directory, arena, volume, err), err)
+                         : -1;
     }
     for (int i = 0; i < store->count; i++) {
         if (!file_store_may_have(store, i, volume))
@@ -148,7 +151,7 @@ int file_store_manage_snapshot(void *handle, struct arena *arena,
     if (!there.source_name)
         return refuse_elsewhere(source->source_name, err);
     if (snapshot_file_manage(directory, arena, volume, snapshot, &there, err) < 0)
-        return -1;
+        return directory_result(directory, -1, err);
     *ret = file_store_created(handle, arena, volume->provider_location, volume->format);
     return 0;
 }
@@ -158,7 +161,11 @@ int file_store_unmanage_snapshot(void *handle, struct arena *arena,
                                  const struct driver_snapshot *snapshot, struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
-    return directory ? snapshot_file_unmanage(directory, arena, volume, snapshot, err) : -1;
+    return directory
+               ? directory_result(directory,
+                                  snapshot_file_unmanage(directory, arena, volume, snapshot, err),
+                                  err)
+               : -1;
 }
 
 /* ---- list ---- */

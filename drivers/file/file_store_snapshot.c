@@ -36,7 +36,10 @@ int file_store_prepare_assist(void *handle, struct arena *arena, const struct dr
                               struct driver_assist *ret, struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
-    return directory ? chain_assist_prepare(directory, arena, volume, snapshot, deletes, ret, err)
+    return directory ? directory_result(directory,
+                                        chain_assist_prepare(directory, arena, volume, snapshot,
+                                                             deletes, ret, err),
+                                        err)
                      : -1;
 }
 
@@ -46,9 +49,11 @@ int file_store_complete_assist(void *handle, struct arena *arena,
                                enum driver_reported told, struct driver_created *ret,
                                struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
-    int done = directory
-                   ? chain_assist_complete(directory, arena, volume, snapshot, deletes, told, err)
-                   : -1;
+    int done = directory ? directory_result(directory,
+                                            chain_assist_complete(directory, arena, volume,
+                                                                  snapshot, deletes, told, err),
+                                            err)
+                         : -1;
 
     if (done > 0)
         *ret = file_store_created(handle, arena, volume->provider_location, volume->format);

@@ -71,11 +71,11 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
 
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
     /* then a snapshot to be deleted is complete */
-    bool never_asked = !job->snapshot.delete_begun;
+    struct snapshot_refusal refusal = { !job->snapshot.delete_begun, failure };
 
     log_error(&job->context.log, "assisted snapshot not possible", "kind", name_of(job),
               "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
-    return job_held(job, snapshot_assist_refused, &never_asked, err) < 0 ? -1 : 0;
+    return job_held(job, snapshot_assist_refused, &refusal, err) < 0 ? -1 : 0;
 }
 
 /* 1: `ret` is to be requested; 0: already done; -1: `failure` has the reason. */

@@ -392,6 +392,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
             return job_ask_again(job, &failure, err);
     } else {
         error_set(&failure, ERROR_BACKEND, "The host of the guest failed to take the snapshot.");
+        operation_read_failure(job->arena, &job->operation, &failure);
         ending.failure = &failure;
     }
     ended = job_finish(job, &ending, err);

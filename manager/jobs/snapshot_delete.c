@@ -43,6 +43,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
 
     (void)created;
     error_set(&failure, ERROR_BACKEND, "The host of the guest failed to merge the images.");
+    operation_read_failure(job->arena, &job->operation, &failure);
     if (!done)
         ending.failure = &failure;
     return end_delete(job, &ending, err);

@@ -288,7 +288,7 @@ static int connect_failed(struct work *work, const struct operation *operation,
         operation_answer(work, operation->id, text, err) < 0 ||
         (!is_refusal(failure) && volume_disconnect(work, operation->volume_id, err) < 0))
         return -1;
-    return message_put_failed(work, operation, "021", NULL, err);
+    return message_put_failed(work, operation, "021", failure, err);
 }
 
 /* An API before the table of connections has asked: nothing has kept the images below the volume

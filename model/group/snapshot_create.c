@@ -287,6 +287,7 @@ static int create_reevaluate(struct work *work, const struct operation *operatio
         return group_snapshot_end_deadlines(work, operation, err);
     if (ending.count <= 0)
         return ending.count;
+    operation_read_failure(work->arena, operation, &failure);
     ending.each = each = arena_alloc(work->arena, (size_t)ending.count * sizeof *each);
     for (int i = 0; i < ending.count; i++)
         each[i] = (struct create_ending){ .location = snapshots[i].provider_location,

@@ -122,6 +122,7 @@ static int delete_reevaluate(struct work *work, const struct operation *operatio
     int count = group_snapshot_parts_ended(work, operation, &snapshots, err);
 
     assert(operation->kind == &kind_group_snapshot_delete);
+    operation_read_failure(work->arena, operation, &failure);
     return count <= 0 ? count : delete_finish(work, operation, &ending, err);
 }
 

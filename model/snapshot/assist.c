@@ -78,12 +78,14 @@ static int report_own(struct work *work, const struct operation *held, bool fail
 
 int snapshot_assist_refused(struct work *work, const struct operation *held, void *arg,
                             struct error *err) {
-    const bool *never_asked = arg;
+    const struct snapshot_refusal *refusal = arg;
 
-    if (*never_asked && held->kind == &kind_snapshot_delete &&
+    if (refusal->never_asked && held->kind == &kind_snapshot_delete &&
         snapshot_delete_not_begun(work, held, (char *)(uintptr_t)held->object_id, err) < 0)
         return -1;
-    return report_own(work, held, true, err);
+    return operation_note_failure(work, held, refusal->failure, err) < 0
+               ? -1
+               : report_own(work, held, true, err);
 }
 
 int snapshot_assist_done(struct work *work, const struct operation *held, void *arg,

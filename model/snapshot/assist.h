@@ -29,8 +29,11 @@ operation_body snapshot_assist_ready;
 /* As assist_sent(); no report is awaited when the volume is detached by now, nor where one of the
  * same moment has failed. */
 operation_body snapshot_assist_sent;
-/* As if the host had reported that it failed, or that it is done: from preparing and sending.  The
- * argument of the first is a bool: no host got a request to delete anything. */
+/* As if the host had reported that it failed, or that it is done: from preparing and sending. */
+struct snapshot_refusal {
+    bool never_asked; /* no host got a request to delete anything */
+    const struct error *failure;
+};
 operation_body snapshot_assist_refused;
 operation_body snapshot_assist_done;
 /* Unknown yet: waits for as long again, or, where no report comes any more, for the time in the

@@ -178,6 +178,7 @@ int snapshot_create_ended(struct work *work, const char *id, const struct create
 static int part_ended(struct work *work, const struct operation *held,
                       const struct snapshot *snapshot, const struct create_ending *ending,
                       struct error *err) {
+    static const struct error no_failure_of_its_own;
     struct operation whole;
     struct volume volume;
     int apart = 0;
@@ -194,7 +195,10 @@ static int part_ended(struct work *work, const struct operation *held,
     if (apart > 0 && message_put_failed_of(work, held, "VOLUME_SNAPSHOT",
                                            volume_in_use(&volume) ? "911" : "912", NULL, err) < 0)
         return -1;
-    return operation_part_ended(work, snapshot->group_snapshot_id, ending->failure || apart > 0,
+    return operation_part_ended(work, snapshot->group_snapshot_id,
+                                ending->failure ? ending->failure
+                                : apart > 0     ? &no_failure_of_its_own
+                                                : NULL,
                                 err);
 }
 

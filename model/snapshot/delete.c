@@ -110,7 +110,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
     }
     /* The rows of a group snapshot are deleted together. */
     if (snapshot.group_snapshot_id)
-        return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);
+        return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure, err);
     return ending->failure ? 0 : snapshot_delete_done(work, &snapshot, err);
 }
 

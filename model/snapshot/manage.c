@@ -187,7 +187,7 @@ static int unmanage_finish(struct work *work, const struct operation *held, void
         return -1;
     if (operation_leave(work, snapshot.id, held->kind, status, err) < 0)
         return -1;
-    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT", "907", NULL, err);
+    return message_put_failed_of(work, held, "VOLUME_SNAPSHOT", "907", ending->failure, err);
 }
 
 const struct operation_kind kind_snapshot_unmanage = {

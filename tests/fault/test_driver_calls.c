@@ -798,6 +798,29 @@ START_TEST(a_directory_without_a_marker_is_recognized_by_its_volumes) {
 }
 END_TEST
 
+START_TEST(lack_of_space_for_a_snapshot_below_a_guest_names_the_directory) {
+    static const char *const overlays[] = { "file_snapshot_overlays=true", NULL };
+    const struct driver_snapshot snapshot = { .id = "s", .name_id = "s", .size_gb = 1 };
+    struct driver_volume volume = A_VOLUME;
+    struct driver_assist files;
+    autobench struct bench bench;
+
+    bench_new(&bench);
+    bench_configure(&bench, &file_driver, overlays);
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    volume.provider_location = "recorded";
+    volume.attached = true;
+    fail_all("fsync", ENOSPC);
+    ck_assert_int_eq(file_driver.prepare_assist(bench.handle, bench.arena, &volume, &snapshot,
+                                                false, &files, &bench.err),
+                     -1);
+    fail_none();
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "No space left"));
+    ck_assert_ptr_nonnull(strstr(bench.err.message, bench_path(&bench, "volumes")));
+}
+END_TEST
+
 /* ---- dead mounts ---- */
 
 START_TEST(a_dead_mount_is_replaced) {
@@ -865,5 +888,6 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            a_rename_by_a_link_may_stop_half_way, a_rename_by_a_link_replaces_nothing,
            an_open_directory_that_cannot_be_replaced_stays,
            growth_that_cannot_be_undone_is_reported,
-           a_directory_without_a_marker_is_recognized_by_its_volumes, a_dead_mount_is_replaced,
+           a_directory_without_a_marker_is_recognized_by_its_volumes,
+           lack_of_space_for_a_snapshot_below_a_guest_names_the_directory, a_dead_mount_is_replaced,
            a_dead_mount_that_stays_is_not_used)

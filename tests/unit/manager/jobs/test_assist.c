@@ -344,6 +344,24 @@ START_TEST(files_that_cannot_be_made_ready_fail_it) {
 }
 END_TEST
 
+static bool tells_lack_of_space(struct world *world, const char *id) {
+    return world_count(world, PATH("SELECT COUNT(*) FROM messages WHERE resource_uuid = '%s' AND "
+                                   "reason LIKE 'No space is left%%'",
+                                   id)) == 1;
+}
+
+START_TEST(lack_of_space_for_the_files_reaches_the_user) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    memory_fill_before(world->memory, "prepare_assist");
+    id = snapshot_of_volume(world, volume);
+    ck_assert_uint_eq(world->assist_count, 0);
+    assert_not_made(world, id);
+    ck_assert(tells_lack_of_space(world, id));
+}
+END_TEST
+
 /* An operator ends the wait: by force, and the object goes; a reset leaves the end to the host. */
 START_TEST(a_forced_delete_ends_the_wait) {
     autoworld struct world *world = world_new(NULL);
@@ -438,6 +456,20 @@ START_TEST(a_refused_merge_changes_nothing) {
     ck_assert_int_eq(report(world, id, merge_done), 202);
     world_settle(world);
     assert_snapshot(world, id, "gone");
+    assert_at_rest(world);
+}
+END_TEST
+
+START_TEST(lack_of_space_for_a_merge_reaches_the_user) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume, *id = kept_snapshot(world, &volume);
+
+    memory_fill_before(world->memory, "prepare_assist");
+    request_delete(world, id);
+    ck_assert_uint_eq(world->assist_count, 0);
+    assert_snapshot(world, id, "error_deleting");
+    ck_assert(world_has_message(world, id, DELETE_MESSAGE));
+    ck_assert(tells_lack_of_space(world, id));
     assert_at_rest(world);
 }
 END_TEST
@@ -940,7 +972,8 @@ CHECK_MAIN("assist job", a_host_takes_a_snapshot_that_the_storage_cannot,
            a_lock_that_no_row_explains_fails, others_wait_for_the_host,
            the_end_of_a_hosts_part_notifies_waiting_operations,
            a_guest_that_leaves_is_not_waited_for, an_unknown_outcome_keeps_waiting,
-           files_that_cannot_be_made_ready_fail_it, a_forced_delete_ends_the_wait,
+           files_that_cannot_be_made_ready_fail_it, lack_of_space_for_the_files_reaches_the_user,
+           lack_of_space_for_a_merge_reaches_the_user, a_forced_delete_ends_the_wait,
            a_reset_does_not_end_the_work, death_at_any_effect_strands_nothing,
            death_at_any_effect_of_an_undoing_strands_nothing,
            a_host_merges_images_that_the_storage_cannot, a_refused_merge_changes_nothing,

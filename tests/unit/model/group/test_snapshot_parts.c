@@ -207,6 +207,37 @@ START_TEST(a_failed_host_fails_all_members) {
 }
 END_TEST
 
+/* The reason of one member is that of the whole: its create, and its delete. */
+START_TEST(lack_of_space_below_a_guest_reaches_the_user) {
+    for (int deletes = 0; deletes <= 1; deletes++) {
+        struct members members;
+        autoworld struct world *world = with_guests(&members);
+        const char *id = NULL;
+
+        if (deletes) {
+            id = pending(world);
+            report_all(world, &members, id, made, NULL);
+            ck_assert_str_eq(group_snapshot_status(world, id), "available");
+        }
+        memory_fill_before(world->memory, "prepare_assist");
+        if (deletes)
+            ck_assert_int_eq(world_call(world, "DELETE", PATH("/group_snapshots/%s", id), NULL),
+                             202);
+        else
+            id = group_snapshot(world);
+        world_settle(world);
+        for (int i = 1; i < MEMBERS; i++)
+            report(world, member_of(world, id, members.volumes[i]), deletes ? merged : made);
+        world_settle(world);
+        ck_assert_str_eq(group_snapshot_status(world, id), "error");
+        ck_assert_int_eq(COUNT("messages WHERE resource_type = 'GROUP_SNAPSHOT' AND "
+                               "reason LIKE 'No space is left%%'"),
+                         1);
+        assert_rests(world);
+    }
+}
+END_TEST
+
 static struct {
     const char *call;
     int after;
@@ -550,6 +581,7 @@ END_TEST
 
 CHECK_MAIN("group snapshot parts", a_group_snapshot_is_available_with_the_last_host,
            the_promise_of_one_moment_is_kept_with_one_guest, a_failed_host_fails_all_members,
+           lack_of_space_below_a_guest_reaches_the_user,
            a_member_whose_files_cannot_be_prepared_fails_all,
            an_unresponsive_host_is_not_waited_for, a_group_snapshot_waits_in_the_queue,
            a_group_snapshot_is_deleted_with_the_last_host, a_failed_merge_leaves_all_rows,
