@@ -187,6 +187,13 @@ int volume_delete(struct work *work, const struct volume *volume, unsigned how, 
 }
 
 int volume_delete_member(struct work *work, const struct volume *volume, struct error *err) {
+    struct operation open;
+    int found = volume->status == VOLUME_DELETING ? operation_of(work, volume->id, &open, err) : 0;
+
+    if (found < 0)
+        return -1;
+    if (found > 0 && open.kind == &kind_delete)
+        return 0; /* that of an earlier request continues */
     if (check_free(volume, err) < 0 ||
         check_status(volume, kind_delete.may_start_from | ST(ERROR_DELETING), err) < 0 ||
         snapshot_none_of(work, volume->id, err) < 0)

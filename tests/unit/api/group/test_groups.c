@@ -505,7 +505,10 @@ START_TEST(a_group_goes_with_its_volumes) {
     ck_assert_int_eq(act(world, id, DELETE_ALL), 202);
     ck_assert_str_eq(group_status(world, id), "deleting");
     ck_assert_str_eq(world_status(world, first), "deleting");
-    ck_assert_int_eq(act(world, id, DELETE_ALL), 400);
+    ck_assert_int_eq(act(world, id, DELETE_GROUP), 400);
+    ck_assert_int_eq(act(world, id, DELETE_ALL), 202);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = 'delete'"),
+                     2);
     ck_assert_int_eq(request_volume(world, id, ", \"volume_type\": \"gold\""), 400);
     ck_assert_int_eq(update(world, id, PATH("\"remove_volumes\": \"%s\"", first)), 400);
     ck_assert_int_eq(world_check(world), 0);
@@ -586,6 +589,39 @@ START_TEST(a_group_with_a_remaining_volume_stays) {
     world_settle(world);
     ck_assert_str_eq(group_status(world, id), "gone");
     ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* The delete of one member has failed, that of another one is still in progress. */
+START_TEST(a_repeated_delete_continues_with_the_rest) {
+    autoworld struct world *world = world_with_types();
+    const char *id = new_group(world), *first = member(world, id), *second = member(world, id);
+
+    ck_assert_int_eq(act(world, id, DELETE_ALL), 202);
+    world_sql(world, PATH("DELETE FROM operations WHERE volume_id = '%s'", first));
+    world_sql(world, PATH("UPDATE volumes SET status = 'error_deleting' WHERE id = '%s'", first));
+    world_sql(world, "UPDATE volume_groups SET status = 'error'");
+    ck_assert_str_eq(world_status(world, second), "deleting");
+    ck_assert_int_eq(act(world, id, DELETE_ALL), 202);
+    ck_assert_str_eq(world_status(world, first), "deleting");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations WHERE kind = 'delete'"),
+                     2);
+    world_settle(world);
+    ck_assert_str_eq(group_status(world, id), "gone");
+    ck_assert_int_eq(world_in_use(world, "volumes"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* A reset to deleting is no delete: the group would wait for its end without end. */
+START_TEST(a_volume_that_was_reset_to_deleting_is_not_waited_for) {
+    autoworld struct world *world = world_with_types();
+    const char *id = new_group(world), *volume = member(world, id);
+
+    ck_assert_int_eq(
+        world_action(world, volume, "{\"os-reset_status\": {\"status\": \"deleting\"}}"), 202);
+    ck_assert_int_eq(act(world, id, DELETE_ALL), 400);
+    ck_assert_str_eq(group_status(world, id), "available");
 }
 END_TEST
 
@@ -693,6 +729,8 @@ CHECK_MAIN("groups", a_group_is_made_shown_and_deleted, a_bad_group_is_refused,
            a_renamed_group_at_rest_becomes_available, a_status_is_reset_to_a_valid_one,
            a_group_goes_with_its_volumes, a_group_that_may_not_go_keeps_all_its_volumes,
            a_group_in_use_is_not_deleted, a_group_with_a_remaining_volume_stays,
+           a_repeated_delete_continues_with_the_rest,
+           a_volume_that_was_reset_to_deleting_is_not_waited_for,
            a_volume_that_is_kept_by_a_reset_keeps_its_group,
            a_group_that_is_reset_stays_without_volumes, a_volume_on_no_backend_goes_at_once,
            no_group_replicates, changes_of_a_group_are_notified)
