@@ -8,11 +8,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define MIB (INT64_C(1024) * 1024)
+#define KIB INT64_C(1024)
 
 static int64_t file_bytes(const char *path) {
     struct stat info;
@@ -20,19 +22,27 @@ static int64_t file_bytes(const char *path) {
     return stat(path, &info) == 0 ? (int64_t)info.st_size : 0;
 }
 
+/* A link may be on another file system than the database and its log: the copy is beside the
+ * link. */
 static int check_room(const char *path, struct arena *arena, struct error *err) {
-    int64_t needed = file_bytes(path) + file_bytes(arena_format(arena, "%s-wal", path)), free_bytes;
+    autofree char *real = realpath(path, NULL);
+    int64_t needed =
+        file_bytes(path) + file_bytes(arena_format(arena, "%s-wal", real ? real : path));
+    int64_t free_bytes;
+    char *directory = arena_text(arena, path), *slash = strrchr(directory, '/');
     struct statvfs info;
 
-    if (statvfs(path, &info) < 0)
-        return error_errno(err, ERROR_UNAVAILABLE, "Reading the free space beside the file");
+    if (slash)
+        slash[slash == directory] = '\0';
+    if (statvfs(slash ? directory : ".", &info) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "Reading the free space of %s", directory);
     free_bytes = (int64_t)info.f_bavail * (int64_t)info.f_frsize;
     if (free_bytes >= needed)
         return 0;
     return error_set(err, ERROR_UNAVAILABLE,
-                     "A copy of the database needs %" PRId64 " MiB, and %" PRId64
-                     " MiB are free on its file system.",
-                     needed / MIB + 1, free_bytes / MIB);
+                     "A copy of the database needs %" PRId64 " KiB, and %" PRId64
+                     " KiB are free in %s.",
+                     (needed + KIB - 1) / KIB, free_bytes / KIB, slash ? directory : ".");
 }
 
 /* Readable by the owner of the database only, regardless of the umask. */

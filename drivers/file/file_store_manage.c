@@ -88,8 +88,10 @@ int file_store_inspect_volume(void *handle, struct arena *arena, const struct dr
                               struct error *err) {
     const struct directory *directory = file_store_find_volume(handle, volume, err);
 
-    if (!directory || volume_file_inspect(directory, arena, volume, recorded, ret, err) < 0)
+    if (!directory)
         return -1;
+    if (volume_file_inspect(directory, arena, volume, recorded, ret, err) < 0)
+        return error_context(err, "%s", directory->path);
     ret->provider_location =
         file_store_created(handle, arena, volume->provider_location, ret->format).provider_location;
     return 0;

@@ -74,9 +74,10 @@ static int inspect_one(const struct inspection *of, const char **ret_format, int
     else if (looks_qcow2 && of->chain.info && strcmp(recorded, "raw") != 0)
         return refuse(name, "looks like qcow2, and the recorded format may be of a snapshot", err);
     raw = !looks_qcow2 || strcmp(recorded, "raw") == 0;
-    if ((!raw && check_qcow2(fd, name, err) < 0) ||
-        image_read_facts(fd, raw ? "raw" : "qcow2", &facts, err) < 0)
+    if (!raw && check_qcow2(fd, name, err) < 0)
         return -1;
+    if (image_read_facts(fd, raw ? "raw" : "qcow2", &facts, err) < 0)
+        return error_context(err, "%s", name);
     *ret_format = raw ? "raw" : "qcow2";
     *ret_bytes = facts.virtual_bytes;
     return 0;

@@ -295,10 +295,12 @@ static const char *place(const struct run *run, const struct import_backend *bac
     unsigned status;
 
     if (!pool)
-        return "its share is not a pool of the backend";
+        return arena_format(run->arena, "its share %s is not a pool of the backend %s",
+                            volume->provider_location, backend->host);
     if (found->bytes < volume->size_gb * GIB)
-        return arena_format(run->arena, "its file has %jd bytes, less than %jd GiB",
-                            (intmax_t)found->bytes, (intmax_t)volume->size_gb);
+        return arena_format(run->arena, "its file %s on %s has %jd bytes, less than %jd GiB",
+                            found->file, volume->provider_location, (intmax_t)found->bytes,
+                            (intmax_t)volume->size_gb);
     if (status_find(&volume_objects, of->status, &status) < 0)
         return "its status is unknown";
     volume->status = (enum volume_status)status;

@@ -271,9 +271,10 @@ START_TEST(each_volume_that_is_left_has_a_reason) {
         { "UPDATE volumes SET host = 'ctrl@lvm#lvm'" OF_RAW,
           "backend ctrl@lvm#lvm is none of enabled_backends" },
         { "UPDATE volumes SET volume_type_id = 'gone'" OF_RAW, "its type is not taken" },
-        { "UPDATE volumes SET _name_id = 'gone'" OF_RAW, "is missing" },
+        { "UPDATE volumes SET _name_id = 'gone'" OF_RAW,
+          "/share: The file \"volume-gone\" is missing" },
         { "UPDATE volumes SET _name_id = '" CHAIN "'" OF_RAW, "its file is that of volume " CHAIN },
-        { "UPDATE volumes SET size = 3" OF_RAW, "less than 3 GiB" },
+        { "UPDATE volumes SET size = 3" OF_RAW, "volume-" RAW " on " },
         { "INSERT INTO snapshots (volume_id, id, project_id, status, deleted) VALUES ('" RAW
           "', 's', 'p', 'creating', 0)",
           "snapshot s is creating" },

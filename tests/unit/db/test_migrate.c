@@ -144,9 +144,20 @@ START_TEST(a_new_database_has_no_copy) {
 }
 END_TEST
 
+static int read_sizes(const char *message, int *ret_needed, int *ret_left, char *ret_place) {
+    const char *sizes = strstr(message, "A copy of the database");
+
+    return sizes ? sscanf(sizes,
+                          "A copy of the database needs %d KiB, and %d KiB are free in %79[^.].",
+                          ret_needed, ret_left, ret_place)
+                 : 0;
+}
+
 START_TEST(without_space_for_a_copy_nothing_is_migrated) {
     autoscratch struct scratch scratch;
     struct db_settings settings;
+    char place[80];
+    int needed, left;
     struct error err = { 0 };
     struct db *db;
 
@@ -158,9 +169,38 @@ START_TEST(without_space_for_a_copy_nothing_is_migrated) {
                            "INSERT INTO much VALUES (zeroblob(300000))");
     ck_assert_int_eq(db_open(&settings, &db, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    assert_part(err.message, "A copy of the database needs 1 MiB, and 0 MiB are free");
+    ck_assert_int_eq(read_sizes(err.message, &needed, &left, place), 3);
+    ck_assert_int_gt(needed, left);
+    ck_assert_int_gt(left, 0);
+    ck_assert_str_eq(place, scratch.directory);
     assert_part(err.message, "the migration of schema 1 to ");
     ck_assert_int_eq(number_in(scratch.path, "SELECT MAX(number) FROM schema_version"), 1);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
+/* The copy is beside the link, and the database elsewhere. */
+START_TEST(the_space_for_a_copy_is_that_of_its_directory) {
+    autoscratch struct scratch real, scratch;
+    struct db_settings settings;
+    struct error err = { 0 };
+    char place[80];
+    struct db *db;
+    int needed, left;
+
+    scratch_make(&real);
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=100k"))
+        return;
+    settings = (struct db_settings){ .url = scratch.url };
+    make_old(real.path, "CREATE TABLE much (bytes BLOB); "
+                        "INSERT INTO much VALUES (zeroblob(300000))");
+    ck_assert_int_eq(symlink(real.path, scratch.path), 0);
+    ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+    ck_assert_msg(read_sizes(err.message, &needed, &left, place) == 3, "%s", err.message);
+    ck_assert_int_le(left, 100);
+    ck_assert_str_eq(place, scratch.directory);
+    ck_assert_int_eq(number_in(real.path, "SELECT MAX(number) FROM schema_version"), 1);
     ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
 }
 END_TEST
@@ -926,7 +966,7 @@ CHECK_MAIN(
     documents_that_are_there_are_counted_in_bytes, replicas_that_are_there_are_found_by_their_pool,
     turns_without_a_waiting_operation_are_deleted, snapshots_that_are_there_are_promised_space,
     a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
-    without_space_for_a_copy_nothing_is_migrated,
+    without_space_for_a_copy_nothing_is_migrated, the_space_for_a_copy_is_that_of_its_directory,
     a_database_that_was_opened_to_read_is_changed_by_nothing,
     other_schemas_are_left_as_they_are_by_reading, a_database_that_cannot_be_changed_stays_as_it_is,
     a_newer_schema_is_refused_with_the_path,
