@@ -161,8 +161,11 @@ static int retry_body(struct work *work, void *arg, struct error *err) {
                         work->clock_us + call->pause_us, err);
 }
 
+/* A stop of the manager ends no operation, however often it comes.  The first attempt stays
+ * counted: it has begun. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err) {
-    struct job_retry_call call = { job, pause_us, operation_retry };
+    bool stops = manager_is_draining(job->manager) && job->operation.attempts > 1;
+    struct job_retry_call call = { job, pause_us, stops ? operation_put_back : operation_retry };
 
     return job_transaction(job, retry_body, &call, err) < 0 ? -1 : 0;
 }

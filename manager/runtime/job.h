@@ -150,7 +150,8 @@ int job_end(struct job *job, struct error *err);
 /* A transaction that does not need the operation to be held. */
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
 int job_read(struct job *job, work_body *body, void *arg, struct error *err);
-/* Releases it for a retry after `pause_us`. */
+/* Releases it for a retry after `pause_us`; a repeated attempt that ends with the manager is not
+ * counted. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
 /* The same when other operations go first: soon, then at longer intervals. */
 int job_later(struct job *job, struct error *err);

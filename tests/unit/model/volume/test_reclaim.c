@@ -329,9 +329,37 @@ START_TEST(a_stopping_manager_does_not_wait_for_a_reclaim) {
 }
 END_TEST
 
+START_TEST(repeated_stops_use_up_no_attempt_of_a_reclaim) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = wasteful(world);
+
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
+    for (int i = 0; i < 40; i++) {
+        happened = false;
+        world->decide = drain;
+        world_settle(world);
+        ck_assert(happened);
+        ck_assert_str_eq(text(world, id, "status"), "running");
+        ck_assert_int_eq(world_count(world, "SELECT attempts FROM operations"), 1);
+        world_restart(world);
+        world_advance(world, 61);
+    }
+    /* its first refusal is no last one */
+    world->decide = NULL;
+    memory_fail_next(world->memory, "reclaim_volume", ERROR_UNAVAILABLE);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "running");
+    world_advance(world, 61);
+    world_settle(world);
+    ck_assert_str_eq(text(world, id, "status"), "done");
+    assert_whole(world, id);
+}
+END_TEST
+
 CHECK_MAIN("reclaim", space_is_reclaimed_and_reported, only_an_empty_body_is_taken,
            the_second_of_two_reclaims_is_refused_for_now, temporary_and_permanent_refusals_differ,
            a_reclaim_waits_for_a_pending_connection, a_failed_reclaim_has_a_reason_and_a_message,
            a_reset_ends_a_reclaim, a_delete_removes_the_reclaim_status,
            waiting_reclaims_count_as_little_work, a_reclaim_is_resumed_after_a_death,
-           a_stopping_manager_does_not_wait_for_a_reclaim)
+           a_stopping_manager_does_not_wait_for_a_reclaim,
+           repeated_stops_use_up_no_attempt_of_a_reclaim)
