@@ -42,7 +42,7 @@ libscoria_a_SOURCES += \
 	declared/snapshot_node.c declared/snapshot_node.h \
 	declared/snapshot_source.c declared/snapshot_source.h \
 	declared/tree.h \
-	declared/volume_config.c \
+	declared/volume_config.c declared/volume_config.h \
 	declared/volume_config_snapshot.c \
 	declared/volume_health.c declared/volume_health.h \
 	declared/volume_policy.c \

@@ -1,3 +1,6 @@
+#include "declared/volume_config.h"
+
+#include "common/cleanup.h"
 #include "common/quantity.h"
 #include "common/replicas.h"
 #include "declared/config_reclaim.h"
@@ -365,6 +368,28 @@ static int check_config_delete(struct work *work, const struct document *config,
     return error_set(err, ERROR_CONFLICT,
                      "Volume config %s has %d snapshots, which must be deleted first.",
                      config->name, count);
+}
+
+int volume_config_count_published(struct work *work, const char *project_id, const char *node,
+                                  int64_t *ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT body FROM documents WHERE kind = $1 AND project_id = $2 AND "
+                 "COALESCE(size_gb, -1) <> $3",
+                 DB_TEXT(kind_volume_config.name), DB_TEXT(project_id), DB_INT(DOCUMENT_ELSEWHERE));
+    int more = -1;
+
+    *ret = 0;
+    while (rows && (more = db_next(rows, err)) > 0) {
+        const char *text = db_text(rows, 0), *found;
+
+        /* a node has few of them, and parsing takes long */
+        if (!strstr(text, node))
+            continue;
+        found = json_text_at(json_parse(work->arena, text, strlen(text), NULL), "publish.nodeId");
+        *ret += found && strcmp(found, node) == 0;
+    }
+    return more;
 }
 
 const struct document_kind kind_volume_config = {

@@ -3,6 +3,7 @@
 #include "api/volume/resource.h"
 #include "api/volume/view.h"
 #include "common/scoria_headers.h"
+#include "declared/volume_config.h"
 #include "model/attachment/attach.h"
 #include "model/attachment/attach_status.h"
 #include "model/attachment/connect.h"
@@ -236,17 +237,19 @@ static int delete_attachment(struct request *request, struct error *err) {
 static int complete_attachment(struct request *request, struct error *err) {
     const struct attachment *attachment = request->object;
     const char *given;
-    int64_t most;
+    int64_t published, most;
 
     /* In the transaction that completes it: of two requests for the last slot the second sees the
-     * first. */
+     * first, and so it does one that publishes a volume config. */
     if (request_renamed_header(request, VOLUME_LIMIT_HEADER, VOLUME_LIMIT_HEADER_FORMER, &given,
                                err) < 0)
         return -1;
     if (given && !json_digits(given, &most))
         return error_set(err, ERROR_BAD_REQUEST, VOLUME_LIMIT_HEADER " is not a whole number.");
     if (given && attachment->attached_host && strcmp(attachment->attach_status, "attached") != 0 &&
-        attachment_check_volume_limit(&request->work, attachment, most, err) < 0)
+        (volume_config_count_published(&request->work, attachment->project_id,
+                                       attachment->attached_host, &published, err) < 0 ||
+         attachment_check_volume_limit(&request->work, attachment, published, most, err) < 0))
         return -1;
     return attachment_complete(&request->work, request->object, err);
 }

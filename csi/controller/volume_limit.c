@@ -4,8 +4,9 @@
  * All volumes are listed, with and without policy: the API has no list by host.  Two concurrent
  * calls may both find the last slot free: scoria's API refuses to complete the second attachment
  * (common/scoria_headers.h), which then is an incomplete one; Cinder accepts both.  A complete
- * attachment stays, as it may have been reported.  For a volume with a policy its own call checks
- * again.
+ * attachment stays, as it may have been reported.  A volume with a policy is published, checked
+ * again and perhaps taken back: of two calls at once the last check sees the other's volume, so
+ * never both stay, but both may be refused.
  */
 #include "csi/controller/configs.private.h"
 

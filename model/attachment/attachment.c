@@ -113,7 +113,7 @@ int attachment_check_release(const struct work *work, const struct attachment *a
 /* ---- the limit of a host ---- */
 
 int attachment_check_volume_limit(struct work *work, const struct attachment *attachment,
-                                  int64_t most, struct error *err) {
+                                  int64_t published, int64_t most, struct error *err) {
     int64_t others = 0;
 
     assert(attachment->attached_host && most >= 0);
@@ -124,6 +124,7 @@ int attachment_check_volume_limit(struct work *work, const struct attachment *at
                      DB_TEXT(attachment->project_id), DB_TEXT(attachment->attached_host),
                      DB_TEXT(attachment->volume_id)) < 0)
         return -1;
+    others += published;
     if (others >= most)
         return error_set(err, ERROR_OVER_QUOTA, "Host %s has %jd volumes and takes no more.",
                          attachment->attached_host, (intmax_t)others);

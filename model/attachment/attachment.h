@@ -23,10 +23,10 @@ int attachment_list(struct work *work, const struct query *query, struct attachm
                     struct error *err);
 
 int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err);
-/* Has the project `most` other volumes attached to this host, without an instance?
- * ERROR_OVER_QUOTA. */
+/* Has the project `most` other volumes on this host, attached without an instance or among the
+ * `published` ones?  ERROR_OVER_QUOTA. */
 int attachment_check_volume_limit(struct work *work, const struct attachment *attachment,
-                                  int64_t most, struct error *err);
+                                  int64_t published, int64_t most, struct error *err);
 /* An attachment that is more than reserved. */
 bool attachment_in_use(const struct attachment *attachment);
 

@@ -155,6 +155,30 @@ START_TEST(both_names_of_the_volume_limit_header_count) {
 }
 END_TEST
 
+static void put_config(struct world *world, const char *id, const char *node, int gigabytes) {
+    world_sql(world, arena_format(
+                         world->arena,
+                         "INSERT INTO documents (id, kind, project_id, name, version, "
+                         "first_version, generation, metadata, body, status, created_at, size_gb) "
+                         "SELECT '%s', 'CStorVolumeConfig', project_id, '%s', 1, 1, 1, '{}', "
+                         "'{\"publish\": {\"nodeId\": \"%s\"}}', '{}', 1, %d FROM volumes LIMIT 1",
+                         id, id, node, gigabytes));
+}
+
+/* A config that was published behind the client's own check; that of a replicated volume counts
+ * with this one. */
+START_TEST(published_configs_count_for_the_limit_of_a_host) {
+    autoworld struct world *world = world_new(NULL);
+    const char *first = begun(world);
+
+    put_config(world, "elsewhere", "h2", 1);
+    put_config(world, "counted-with-its-volume", "h", 0);
+    put_config(world, "here", "h", 1);
+    ck_assert_int_eq(complete(world, first, "1"), 413);
+    ck_assert_int_eq(complete(world, first, "2"), 204);
+}
+END_TEST
+
 START_TEST(a_volume_limit_is_a_number) {
     static const char *const limits[] = { "-1",  "",
                                           "x",   "1.5",
@@ -872,6 +896,7 @@ END_TEST
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
            support_for_discard_is_reported, a_host_takes_no_more_volumes_than_its_limit,
            both_names_of_the_volume_limit_header_count, a_volume_limit_is_a_number,
+           published_configs_count_for_the_limit_of_a_host,
            a_complete_attachment_is_not_deleted_as_incomplete,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
