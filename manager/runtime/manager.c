@@ -267,7 +267,6 @@ static int do_round(struct manager *manager, bool expire, struct error *err) {
         for (unsigned i = 0; i < round.count; i++)
             if (strcmp(running->operation_id, round.ids[i]) == 0)
                 running->safe_until_us = round.renewed[i] ? safe_until_us : 0;
-    manager->round_us = clock_monotonic_us();
     pthread_mutex_unlock(&manager->lock);
     any = work_read(manager->settings.db, &base, any_body, NULL, err);
     if (any < 0)
@@ -283,7 +282,7 @@ int manager_report(struct manager *manager, struct error *err) {
     return hosts_report(manager, err);
 }
 
-int manager_tick(struct manager *manager, struct error *err) {
+static int tick(struct manager *manager, struct error *err) {
     int64_t now = clock_steady_us(manager->settings.settings->clock);
     bool expire = now - manager->expired_at >= EXPIRE_US;
 
@@ -300,6 +299,15 @@ int manager_tick(struct manager *manager, struct error *err) {
     if (expire)
         manager->expired_at = now;
     return recount_pools(manager, err);
+}
+
+int manager_tick(struct manager *manager, struct error *err) {
+    int result = tick(manager, err);
+
+    pthread_mutex_lock(&manager->lock);
+    manager->round_us = clock_monotonic_us();
+    pthread_mutex_unlock(&manager->lock);
+    return result;
 }
 
 static int64_t tick_again(void *arg) {

@@ -18,7 +18,7 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
 int manager_tick(struct manager *manager, struct error *err);
 /* Reports its backends now, ahead of the interval. */
 int manager_report(struct manager *manager, struct error *err);
-/* True while rounds are completed; one that hangs is not alive. */
+/* True while rounds end, also those that the database refuses; one that hangs is not alive. */
 bool manager_alive(struct manager *manager);
 /* An operation in progress in this process, for display. */
 struct manager_work {

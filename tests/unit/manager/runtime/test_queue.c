@@ -167,6 +167,23 @@ START_TEST(a_stopping_manager_reports_nothing) {
 }
 END_TEST
 
+/* Else systemd would end it, with its work, again and again until the database is back. */
+START_TEST(a_manager_whose_database_refuses_is_alive) {
+    autoworld struct world *world = world_new(NULL);
+    struct manager *manager = world->manager;
+    struct error err;
+
+    manager->round_us = clock_monotonic_us() - 3600 * SECOND_US;
+    ck_assert(!manager_alive(manager));
+    world->now_us += 100 * SECOND_US;
+    world->hiccups = 1000;
+    ck_assert_int_eq(manager_tick(manager, &err), -1);
+    ck_assert(manager_alive(manager));
+    world->hiccups = 0;
+}
+END_TEST
+
 CHECK_MAIN("queue", queued_operations_are_announced_ever_less_often,
            a_project_without_a_worker_is_announced_past_the_queue,
-           an_unresponsive_broker_gets_no_more_announcements, a_stopping_manager_reports_nothing)
+           an_unresponsive_broker_gets_no_more_announcements, a_stopping_manager_reports_nothing,
+           a_manager_whose_database_refuses_is_alive)
