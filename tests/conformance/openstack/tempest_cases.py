@@ -84,6 +84,7 @@ volume_type = share
 volume_type_multiattach = {several}
 [volume-feature-enabled]
 backup = false
+concurrency_tests = true
 extend_attached_volume = true
 manage_snapshot = true
 multi_backend = true
