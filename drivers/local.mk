@@ -87,6 +87,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_image \
 	tests/unit/drivers/file/test_image_data \
 	tests/unit/drivers/file/test_metadata_order \
+	tests/unit/drivers/file/test_qcow2_use \
 	tests/unit/drivers/file/test_inspect \
 	tests/unit/drivers/file/test_manage \
 	tests/unit/drivers/file/test_manage_snapshots \

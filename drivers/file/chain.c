@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const reserved[] = { "active", "deleted", "unfinished", "info", "merging" };
+static const char *const reserved[] = { "active", "deleted", "unfinished",
+                                        "info",   "merging", "unflushed" };
 
 static bool is_snapshot_id(const char *text) {
     for (size_t i = 0; i < LENGTH(reserved); i++)

@@ -31,13 +31,14 @@ static int request(const struct merge *merge, int at, struct driver_assist *ret,
         *ret = (struct driver_assist){
             .file_to_merge = merge->count > 2 ? merge->links[2].name : NULL,
         };
-        return chain_note(&assist->work, &assist->chain, id_of(assist), below, true, err);
+        return chain_note(&assist->work, &assist->chain, id_of(assist), below, CHAIN_MERGING, err);
     }
     *ret = (struct driver_assist){ .file_to_merge = merge->file, .merge_target_file = below };
     if (chain_check_below(assist->directory, &assist->chain, below, merge->file, NULL, true, err) <
         0)
         return -1;
-    return chain_note(&assist->work, &assist->chain, id_of(assist), merge->file, true, err);
+    return chain_note(&assist->work, &assist->chain, id_of(assist), merge->file, CHAIN_MERGING,
+                      err);
 }
 
 int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver_assist *ret,
@@ -45,14 +46,15 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
     struct merge merge = { .assist = assist };
     int at, unused;
 
-    if (!chain_has(&assist->chain, id_of(assist)))
+    if (!chain_has(&assist->chain, id_of(assist)) ||
+        chain_is_unflushed(&assist->chain, id_of(assist)))
         return 1;
     unused = chain_assist_undo_unused(assist, err);
     if (unused != 0)
         return unused;
     if (chain_check_others(&assist->work, &assist->chain, id_of(assist), err) < 0)
         return -1;
-    merge.file = chain_file_of(&assist->chain, assist->arena, id_of(assist), err);
+    merge.file = chain_upper(&assist->chain, assist->arena, id_of(assist), err);
     if (!merge.file)
         return -1;
     merge.count = chain_walk(assist->directory, assist->arena, &assist->chain, assist->chain.active,
@@ -67,7 +69,10 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
                          merge.file);
     if (at + 1 == merge.count)
         return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", merge.file);
-    return request(&merge, at, ret, err);
+    return chain_check_flushed(&assist->chain, assist->arena, merge.links, merge.count, at == 0,
+                               err) < 0
+               ? -1
+               : request(&merge, at, ret, err);
 }
 
 int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_reported told,
@@ -76,8 +81,10 @@ int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_
 
     if (!chain_has(&assist->chain, id_of(assist)))
         return noted ? error_set(err, ERROR_UNAVAILABLE, "%s is still open in a guest.", noted) : 1;
+    if (chain_is_unflushed(&assist->chain, id_of(assist)))
+        return 1;
     if (!noted || told != DRIVER_REPORTED_FAILED ||
-        chain_note(&assist->work, &assist->chain, id_of(assist), noted, false, err) == 0)
+        chain_note(&assist->work, &assist->chain, id_of(assist), noted, CHAIN_UNFINISHED, err) == 0)
         return 0;
     /* The note of a merging host stays, as without a report: the merge may have filled the disk,
      * and its failure does not wait for space. */

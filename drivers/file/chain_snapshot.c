@@ -230,7 +230,10 @@ static int note_merge(const struct deletion *deletion, const struct chain_work *
         return 0;
     if (qemu_img_may_move(path_of(deletion, deletion->overlay), &how, err) < 0)
         return -1;
-    return chain_note(work, chain, deletion->snapshot->name_id, deletion->overlay, false, err) < 0
+    return chain_note(work, chain, deletion->snapshot->name_id, deletion->overlay,
+                      chain_is_unflushed(chain, deletion->snapshot->name_id) ? CHAIN_UNFLUSHED
+                                                                             : CHAIN_UNFINISHED,
+                      err) < 0
                ? -1
                : chain_read(work->directory, work->arena,
                             volume_name(work->arena, work->volume->name_id, NULL), chain, err);
@@ -334,6 +337,39 @@ static enum driver_outcome remove_nameless(const struct deletion *deletion, stru
     return directory_flush(directory, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
+int chain_snapshot_end_deletes(const struct chain_work *work,
+                               const struct driver_progress *progress, struct error *err) {
+    const char *name = volume_name(work->arena, work->volume->name_id, NULL), *id;
+    struct deletion *deletion = arena_alloc(work->arena, sizeof(*deletion));
+    struct chain chain;
+    json_t *unused;
+
+    if (chain_read(work->directory, work->arena, name, &chain, err) < 0)
+        return -1;
+    json_object_foreach(chain.info, id, unused) {
+        const struct driver_snapshot snapshot = {
+            .id = id, .name_id = id, .fence = work->fence, .attempt = work->attempt
+        };
+        enum driver_outcome outcome;
+
+        if (!chain_has(&chain, id) || !chain_is_unflushed(&chain, id))
+            continue;
+        *deletion = (struct deletion){
+            .directory = work->directory,
+            .arena = work->arena,
+            .snapshot = &snapshot,
+            .progress = progress,
+            .overlay = chain_file_of(&chain, work->arena, id, err),
+        };
+        outcome = deletion->overlay ? take_out(deletion, work, err) : DRIVER_FAILED;
+        if (outcome == DRIVER_DONE)
+            outcome = remove_nameless(deletion, err);
+        if (outcome != DRIVER_DONE)
+            return outcome == DRIVER_DEFERRED ? 0 : -1;
+    }
+    return 0;
+}
+
 enum driver_outcome chain_snapshot_delete(const struct directory *directory, struct arena *arena,
                                           const struct driver_volume *volume,
                                           const struct driver_snapshot *snapshot,
@@ -343,6 +379,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     const char *name = volume_name(arena, volume->name_id, err);
     struct deletion *deletion = arena_alloc(arena, sizeof(*deletion));
     enum driver_outcome outcome = DRIVER_DONE;
+    struct error why = { .kind = ERROR_NONE };
     autoclose int base = -1, lock = -1;
     struct chain chain;
 
@@ -373,5 +410,12 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
             return DRIVER_FAILED;
         outcome = take_out(deletion, &work, err);
     }
-    return outcome == DRIVER_DONE ? remove_nameless(deletion, err) : outcome;
+    if (outcome == DRIVER_DONE)
+        outcome = remove_nameless(deletion, err);
+    if (outcome == DRIVER_DONE && !chain.deleted && !snapshot->late && !snapshot->with_volume &&
+        chain_snapshot_end_deletes(&work, progress, &why) < 0 && why.kind == ERROR_BUSY) {
+        error_pass(err, &why);
+        return DRIVER_FAILED;
+    }
+    return outcome;
 }

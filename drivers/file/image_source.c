@@ -30,6 +30,8 @@ static int check_whole(const char *id, const struct image_facts *facts, struct e
 int image_source_open_volume(const struct directory *directory, struct arena *arena,
                              const struct driver_volume *volume, const struct driver_volume *reader,
                              struct image_source *ret, struct error *err) {
+    const struct chain_work work = { directory, arena, volume, reader ? reader->fence : NULL,
+                                     reader ? reader->attempt : 0 };
     struct volume_image image;
     autoclose int fd = -1, lock = -1;
     bool layered;
@@ -39,7 +41,8 @@ int image_source_open_volume(const struct directory *directory, struct arena *ar
                          "Volume %s is encrypted: this backend copies only what is not.",
                          volume->id);
     if (reader &&
-        volume_image_lock(directory, arena, volume, VOLUME_SHARED, reader->fence, &lock, err) < 0)
+        (chain_repair(&work, err) < 0 ||
+         volume_image_lock(directory, arena, volume, VOLUME_SHARED, reader->fence, &lock, err) < 0))
         return -1;
     fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
     layered = fd >= 0 && chain_is_layered(&image.chain);

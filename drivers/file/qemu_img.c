@@ -84,6 +84,15 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
     return run_short(arena, tool, arguments, err);
 }
 
+enum driver_outcome qemu_img_point(struct arena *arena, const struct qemu_img *tool,
+                                   const char *path, const struct qemu_img_below *below,
+                                   struct error *err) {
+    const char *const arguments[] = { tool->program, "rebase", "-u",          "-f", "qcow2", "-b",
+                                      below->name,   "-F",     below->format, path, NULL };
+
+    return run_short(arena, tool, arguments, err);
+}
+
 /* ---- long runs ---- */
 
 #define LONGEST_MS ((int64_t)30 * 86400 * 1000) /* it reports progress, and can be cancelled */

@@ -35,6 +35,12 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
                                     const char *path, const char *format, int64_t bytes,
                                     struct error *err);
 
+/* Writes the name of another backing image, which is not opened, into the header of a qcow2 image.
+ * DEFERRED as above. */
+enum driver_outcome qemu_img_point(struct arena *arena, const struct qemu_img *tool,
+                                   const char *path, const struct qemu_img_below *below,
+                                   struct error *err);
+
 /*
  * Long runs: the fence is checked all the time and ends the program when it is lost.  These open
  * the files in the headers: only checked ones (chain.h).  DEFERRED as with resize.

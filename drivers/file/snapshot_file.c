@@ -164,8 +164,10 @@ static void note_whole(void *arg, const char *rest) {
         place = chain_place_of(links, count - 1, json_string_value(file));
         if (place >= 0)
             json_object_set_new(listing->whole, id, json_integer(links[place + 1].virtual_bytes));
-        if (!chain.deleted &&
-            faccessat(listing->directory->fd, json_string_value(file), F_OK, 0) == 0)
+        if (chain_is_unflushed(&chain, id))
+            json_object_set_new(listing->told, json_string_value(file), json_true());
+        else if (!chain.deleted &&
+                 faccessat(listing->directory->fd, json_string_value(file), F_OK, 0) == 0)
             report(listing, id, json_string_value(file));
     }
     if (!chain.deleted)

@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/no_space.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
@@ -123,7 +124,7 @@ static int check_no_unmanaged(const struct chain *chain, struct error *err) {
 static int remove_chain(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
                         struct error *err) {
-    static const char *const notes[] = { "merging", "unfinished" };
+    static const char *const notes[] = { "merging", "unfinished", "unflushed" };
     const char *key;
     json_t *value;
 
@@ -286,8 +287,11 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, struct volume_image *ret,
                         struct error *err) {
+    const struct chain_work work = { directory, arena, volume, volume->fence, volume->attempt };
     struct volume_image image;
-    autoclose int fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
+    autoclose int fd = chain_repair(&work, err) < 0
+                           ? -1
+                           : volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
 
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
         chain_remove_drafts(directory, arena, &image.chain, err) < 0)

@@ -168,6 +168,9 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
         return -1;
     if (volume->attached)
         return error_set(err, ERROR_BACKEND, "Volume %s is attached.", volume->id);
+    if (!chain.deleted && (chain_snapshot_end_deletes(&work, progress, err) < 0 ||
+                           chain_read(directory, arena, name, &chain, err) < 0))
+        return -1;
     name = chain.active;
     fd = chain.deleted ? error_set(err, ERROR_NOT_FOUND, "Volume %s is being deleted.", volume->id)
                        : image_open(directory->fd, name, O_RDWR, err);

@@ -1,7 +1,9 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_snapshot.h"
 #include "drivers/file/image_punch.h"
+#include "drivers/file/volume_name.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -14,6 +16,22 @@ int volume_file_get_usage(const struct directory *directory, struct arena *arena
     autoclose int fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
 
     return fd < 0 ? -1 : image_get_usage(fd, ret_bytes, err);
+}
+
+/* Of files that the volume no longer needs. */
+static int end_deletes(const struct chain_work *work, const struct driver_progress *progress,
+                       struct error *err) {
+    const char *name = volume_name(work->arena, work->volume->name_id, err);
+    autoclose int lock = -1;
+    struct chain chain;
+
+    if (!name || chain_read(work->directory, work->arena, name, &chain, err) < 0)
+        return -1;
+    return chain_has_notes(&chain) && !chain.deleted &&
+                   (chain_enter(work, &chain, &lock, err) < 0 ||
+                    chain_snapshot_end_deletes(work, progress, err) < 0)
+               ? -1
+               : 0;
 }
 
 static int reclaim_refuse(const struct driver_volume *volume, const char *why, struct error *err) {
@@ -36,6 +54,10 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
     if (!directory->locks_trusted)
         return reclaim_refuse(
             volume, "locks of its mount say nothing, and a guest could write meanwhile", err);
+    if (end_deletes(
+            &(struct chain_work){ directory, arena, volume, volume->fence, volume->attempt },
+            progress, err) < 0)
+        return -1;
     if (volume_image_lock(directory, arena, volume, VOLUME_SHARED, volume->fence, &lock, err) < 0)
         return -1;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);

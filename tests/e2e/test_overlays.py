@@ -284,3 +284,41 @@ class AgentOfItsOwn(OverlayCase):
         self.assert_content(snapshot_id, 1)
         self.delete_snapshot(snapshot_id)
         self.assert_volume(volume_id, "in-use", 1)
+
+    def test_a_domain_killed_before_its_flush_has_lost_nothing(self):
+        """The host has merged the files, and QEMU has not written which blocks: the agent cannot
+        have it do that."""
+        agent = self.start_agent()
+        volume_id, attachment_id, domain = self.persistent()
+        domain.write_disk(volume_id, 1, "64k")
+        first = self.api.snapshot(volume_id)
+        if self.shares_blocks(attachment_id):
+            self.skipTest("files share blocks here")
+        domain.write_disk(volume_id, 2, "64M")
+        second = self.api.snapshot(volume_id)
+        domain.write_disk(volume_id, 3, "64k")
+        disk = self.disk(attachment_id)
+        agent.process.send_signal(signal.SIGSTOP)
+        self.api.ask("DELETE", f"/snapshots/{second}")
+        until(lambda: program.phase(self.state, volume_id, *self.options) == "waiting", 120,
+              "the host to be asked")
+        domain.pull(volume_id, os.path.join(os.path.dirname(disk.path), f"volume-{volume_id}"))
+        domain.kill()
+        self.assertEqual(self.byte_at("60M", disk.path, disk.format), 0)  # otherwise: no such test
+        agent.process.send_signal(signal.SIGCONT)
+
+        def status():
+            return {row["id"]: row["status"] for row in self.api.snapshots()}.get(second)
+        until(lambda: status() != "deleting", 240, "an end of the delete")
+        self.assertEqual([self.byte_at(place, disk.path, disk.format)
+                          for place in ("0", "64k", "60M")], [3, 2, 2])
+        self.assert_content(first, 1)
+        self.api.detach(attachment_id)
+        if status():
+            self.api.ask("POST", f"/snapshots/{second}/action", {"os-reset_status": {"status": "error"}})
+            self.delete_snapshot(second)
+        disk = self.disk(self.attach(volume_id)["id"])
+        self.assertEqual([self.byte_at(place, disk.path, disk.format)
+                          for place in ("0", "64k", "60M")], [3, 2, 2])
+        self.assertEqual([name for name in os.listdir(os.path.dirname(disk.path))
+                          if second in name and name != os.path.basename(disk.path)], [])

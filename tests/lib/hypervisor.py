@@ -247,6 +247,11 @@ class Domain:
         virsh("blockcopy", self.name, self.targets[volume_id], "--dest", destination,
               "--format", "raw", "--transient-job")
 
+    def pull(self, volume_id, base):
+        """As a host that merges the files between the disk's and that one into the disk's."""
+        virsh("blockpull", self.name, self.targets[volume_id], "--base", base,
+              "--keep-relative", "--wait")
+
     def abort_copy(self, volume_id):
         virsh("blockjob", self.name, self.targets[volume_id], "--abort")
 

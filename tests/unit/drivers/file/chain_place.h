@@ -102,7 +102,7 @@ static inline void write_content(struct place *place, int content) {
 static inline bool reads(struct place *place, const char *name, const char *format, int content) {
     const char *command = arena_format(place->bench.arena, "read -P %d 1M 64k", content);
 
-    return BENCH_RUN("qemu-io", "-r", "-f", format, "-c", command,
+    return BENCH_RUN("qemu-io", "-U", "-r", "-f", format, "-c", command,
                      directory_path(&place->directory, place->bench.arena, name)) == 0;
 }
 
@@ -143,6 +143,37 @@ static inline int settle_delete(struct place *place, const char *id,
 
     return chain_assist_complete(&place->directory, place->bench.arena, &place->volume, &snapshot,
                                  true, reported, &place->bench.err);
+}
+
+/* 64 KiB of a file at a place where no content is written otherwise, also as a guest that has it
+ * open. */
+static inline void write_at(struct place *place, const char *name, const char *format,
+                            const char *at, int content) {
+    struct arena *arena = place->bench.arena;
+    const char *image = arena_format(arena, "driver=%s,file.locking=off,file.filename=%s", format,
+                                     directory_path(&place->directory, arena, name));
+
+    ck_assert_int_eq(BENCH_RUN("qemu-io", "--image-opts", "-c",
+                               arena_format(arena, "write -P %d %s 64k", content, at), image),
+                     0);
+}
+
+static inline bool reads_at(struct place *place, const char *at, int content) {
+    const char *name = active(place);
+    const char *command = arena_format(place->bench.arena, "read -P %d %s 64k", content, at);
+
+    return BENCH_RUN("qemu-io", "-U", "-r", "-f", strcmp(name, FILE_NAME) == 0 ? "raw" : "qcow2",
+                     "-c", command,
+                     directory_path(&place->directory, place->bench.arena, name)) == 0;
+}
+
+/* The header of a file alone: the end of a merge in QEMU's memory.  Below it lies `base`; NULL:
+ * nothing. */
+static inline void point(struct place *place, const char *file, const char *base) {
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-u", "-f", "qcow2", "-b", base ? base : "",
+                               "-F", base && strcmp(base, FILE_NAME) != 0 ? "qcow2" : "raw",
+                               directory_path(&place->directory, place->bench.arena, file)),
+                     0);
 }
 
 /* The work of a guest's host: pulls the images below into the active file, down to `base` (NULL:

@@ -253,7 +253,328 @@ START_TEST(a_snapshot_whose_delete_has_merged_its_files_is_read_no_more) {
 }
 END_TEST
 
-CHECK_MAIN("merged chains", a_snapshot_whose_delete_has_merged_its_files_is_read_no_more,
+/* ---- merged, and not flushed ---- */
+
+#define U_FILE FILE_NAME ".u"
+
+/* As open_chain(); the base and the first overlay have more, which only a merge gives to others. */
+static void open_wide_chain(struct place *place) {
+    open_chain(place);
+    write_at(place, FILE_NAME, "raw", "3M", 1);
+    write_at(place, S_FILE, "qcow2", "2M", 2);
+}
+
+/* Whatever the files. */
+static void assert_guest_data(struct place *place) {
+    ck_assert(
+        reads(place, active(place), strcmp(active(place), FILE_NAME) == 0 ? "raw" : "qcow2", 3));
+    ck_assert(reads_at(place, "2M", 2) && reads_at(place, "3M", 1));
+}
+
+/* The newest is pulled below a guest, which has not flushed since; its locks are the caller's. */
+static void pull_unflushed(struct place *place, enum driver_reported reported, int *ret_guest) {
+    struct driver_assist assist;
+
+    ck_assert_int_eq(prepare_delete(place, "t", &assist), 0);
+    point(place, T_FILE, FILE_NAME);
+    *ret_guest = guest_opens(place, T_FILE);
+    ck_assert_msg(settle_delete(place, "t", reported) == 1, "%s", place->bench.err.message);
+    ck_assert(has(place, S_FILE));
+}
+
+START_TEST(a_pulled_file_stays_until_the_guest_has_flushed) {
+    static const enum driver_reported reports[] = { DRIVER_REPORTED_NOTHING, DRIVER_REPORTED_DONE,
+                                                    DRIVER_REPORTED_FAILED };
+
+    for (size_t i = 0; i < LENGTH(reports); i++) {
+        autoplace struct place place;
+        struct driver_assist assist;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        pull_unflushed(&place, reports[i], &guest);
+        for (int again = 0; again <= 1; again++) {
+            ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
+            ck_assert_int_eq(settle_delete(&place, "t", reports[i]), 1);
+            ck_assert_str_eq(active(&place), T_FILE);
+            ck_assert(has(&place, S_FILE));
+        }
+        /* It is deleted, and no other snapshot is harmed. */
+        ck_assert_str_eq(listed(&place), "s ");
+        ck_assert(snapshot_reads(&place, "s", 1));
+
+        /* The guest flushes; the next operation removes the file. */
+        write_at(&place, T_FILE, "qcow2", "2M", 2);
+        ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+        ck_assert_ptr_null(assist.file_to_merge);
+        ck_assert(!has(&place, S_FILE));
+        ck_assert(snapshot_reads(&place, "s", 1));
+        ck_assert_str_eq(listed(&place), "s ");
+        assert_guest_data(&place);
+    }
+}
+END_TEST
+
+/* It was killed, or the power failed: what it has read before is there again. */
+START_TEST(a_guest_that_has_not_flushed_a_pull_loses_nothing) {
+    enum { CONNECT = NEXT_END, CLONE, END };
+
+    for (int next = 0; next < END; next++) {
+        for (int reported = 0; reported <= 1; reported++) {
+            autoplace struct place place;
+            struct driver_assist assist;
+            autoclose int guest = -1;
+
+            open_wide_chain(&place);
+            if (reported) {
+                pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+                close(take_fd(guest));
+            } else {
+                ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
+                point(&place, T_FILE, FILE_NAME);
+            }
+            place.volume.attached = false;
+            if (next == CLONE) {
+                const struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 1 };
+                autosource struct image_source source = NO_SOURCE;
+
+                ck_assert_int_eq(image_source_open_volume(&place.directory, place.bench.arena,
+                                                          &place.volume, &copy, &source,
+                                                          &place.bench.err),
+                                 0);
+            } else if (next < CONNECT && (reported || next == DELETE_AGAIN || next == REVERT)) {
+                if (next == REVERT)
+                    ck_assert_int_eq(reads_at(&place, "2M", 2), 1);
+                if (next == DELETE_BELOW_GUEST || next == SNAPSHOT_BELOW_GUEST)
+                    ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
+                else
+                    do_next(&place, (enum next)next);
+                place.volume.attached = false;
+            } else if (next < CONNECT) {
+                ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_DONE), 0);
+            }
+            ck_assert(snapshot_reads(&place, "s", 1));
+            if (next == REVERT)
+                ck_assert(reads(&place, active(&place), "qcow2", 1) && reads_at(&place, "2M", 0));
+            else
+                assert_guest_data(&place);
+            /* The rest of the delete, if there is one. */
+            place.bench.err = (struct error){ .kind = ERROR_NONE };
+            ck_assert_msg(drop(&place, "t") == DRIVER_DONE, "%s", place.bench.err.message);
+            ck_assert_str_eq(listed(&place), "s ");
+            ck_assert(snapshot_reads(&place, "s", 1));
+            if (next != REVERT)
+                assert_guest_data(&place);
+            ck_assert_int_eq(drop(&place, "s"), DRIVER_DONE);
+            ck_assert_str_eq(active(&place), FILE_NAME);
+            ck_assert(!has(&place, S_FILE) && !has(&place, T_FILE));
+        }
+    }
+}
+END_TEST
+
+/* A process died behind the header, or a guest was started then. */
+START_TEST(a_pull_that_is_undone_is_made_by_any_later_operation) {
+    for (int started = 0; started <= 1; started++) {
+        autoplace struct place place;
+        struct driver_assist assist;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+        close(take_fd(guest));
+        assert_guest_data(&place); /* connects it */
+        if (started) {
+            guest = guest_opens(&place, T_FILE);
+            /* The older one is committed as usual. */
+            ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+            ck_assert_str_eq(assist.file_to_merge, S_FILE);
+            ck_assert_str_eq(assist.merge_target_file, FILE_NAME);
+            close(take_fd(guest));
+            commit(&place, S_FILE, T_FILE, FILE_NAME);
+            ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_DONE), 1);
+            ck_assert(!has(&place, S_FILE));
+        }
+        place.volume.attached = false;
+        assert_guest_data(&place);
+        ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
+        ck_assert_str_eq(listed(&place), started ? "u " : "s u ");
+        ck_assert_int_eq(drop(&place, "u"), DRIVER_DONE);
+        assert_guest_data(&place);
+        ck_assert(!has(&place, T_FILE));
+        ck_assert_int_eq(drop(&place, "s"), DRIVER_DONE);
+        ck_assert(!has(&place, S_FILE));
+        assert_guest_data(&place);
+        ck_assert_str_eq(active(&place), FILE_NAME);
+    }
+}
+END_TEST
+
+/* All are pulled into the same file, which has the clusters of none on the disk. */
+START_TEST(several_pulls_without_a_flush_lose_nothing) {
+    for (int flushed = 0; flushed <= 1; flushed++) {
+        autoplace struct place place;
+        struct driver_assist assist;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+        ck_assert_msg(prepare_delete(&place, "s", &assist) == 0, "%s", place.bench.err.message);
+        ck_assert_ptr_null(assist.file_to_merge);
+        ck_assert_ptr_null(assist.merge_target_file);
+        close(take_fd(guest));
+        point(&place, T_FILE, NULL);
+        guest = guest_opens(&place, T_FILE);
+        ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_DONE), 1);
+        ck_assert_str_eq(listed(&place), "");
+        ck_assert(has(&place, S_FILE) && reads(&place, FILE_NAME, "raw", 1));
+        close(take_fd(guest));
+        if (flushed) {
+            write_at(&place, T_FILE, "qcow2", "2M", 2);
+            write_at(&place, T_FILE, "qcow2", "3M", 1);
+        }
+        place.volume.attached = false;
+        assert_guest_data(&place);
+        ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
+        ck_assert_int_eq(drop(&place, "u"), DRIVER_DONE);
+        ck_assert(!has(&place, S_FILE) && has(&place, T_FILE) == flushed);
+        ck_assert_str_eq(active(&place), flushed ? T_FILE : FILE_NAME);
+        assert_guest_data(&place);
+        ck_assert_str_eq(bench_read(&place.bench, "d/" FILE_NAME ".info"),
+                         flushed ? "{\"active\":\"" T_FILE "\"}"
+                                 : "{\"active\":\"" FILE_NAME "\"}");
+    }
+}
+END_TEST
+
+START_TEST(a_reclaim_merges_the_files_of_deleted_snapshots) {
+    for (int flushed = 0; flushed <= 1; flushed++) {
+        autoplace struct place place;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+        close(take_fd(guest));
+        if (flushed)
+            write_at(&place, T_FILE, "qcow2", "2M", 2);
+        place.volume.attached = false;
+        ck_assert_msg(volume_file_reclaim(&place.directory, place.bench.arena, &place.volume, NULL,
+                                          &place.bench.err) == 0,
+                      "%s", place.bench.err.message);
+        ck_assert(has(&place, S_FILE) != has(&place, T_FILE));
+        ck_assert_str_eq(active(&place), flushed ? T_FILE : S_FILE);
+        assert_guest_data(&place);
+        ck_assert(snapshot_reads(&place, "s", 1));
+    }
+}
+END_TEST
+
+/* A snapshot above has QEMU flush the file; a merge in the middle waits for a flush. */
+START_TEST(other_snapshots_go_on_before_the_flush) {
+    autoplace struct place place;
+    struct driver_snapshot u;
+    struct driver_assist assist;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    u = named(&place, "u");
+    ck_assert_msg(chain_assist_prepare(&place.directory, place.bench.arena, &place.volume, &u,
+                                       false, &assist, &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    close(take_fd(guest));
+    guest = guest_opens(&place, U_FILE);
+    ck_assert_int_eq(prepare_delete(&place, "s", &assist), -1);
+    ck_assert_int_eq(place.bench.err.kind, ERROR_CONFLICT);
+    ck_assert_ptr_nonnull(strstr(place.bench.err.message, "has not flushed its disk"));
+    ck_assert_str_eq(listed(&place), "s u ");
+    write_at(&place, T_FILE, "qcow2", "2M", 2);
+    ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+    ck_assert_str_eq(assist.file_to_merge, T_FILE);
+    ck_assert(!has(&place, S_FILE));
+    ck_assert(snapshot_reads(&place, "s", 1) && snapshot_reads(&place, "u", 3));
+}
+END_TEST
+
+START_TEST(a_committed_file_stays_until_the_tables_are_written) {
+    for (int flushed = 0; flushed <= 1; flushed++) {
+        autoplace struct place place;
+        struct driver_assist assist;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        place.volume.attached = false;
+        write_at(&place, T_FILE, "qcow2", "4M", 3);
+        ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
+        write_content(&place, 3);
+        place.volume.attached = true;
+        ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
+        ck_assert_str_eq(assist.file_to_merge, T_FILE);
+        ck_assert_str_eq(assist.merge_target_file, S_FILE);
+        write_at(&place, S_FILE, "qcow2", "1M", 3); /* in place */
+        point(&place, U_FILE, S_FILE);
+        guest = guest_opens(&place, U_FILE);
+        ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_DONE), 1);
+        ck_assert(has(&place, T_FILE));
+        ck_assert_str_eq(listed(&place), "s u ");
+        ck_assert_int_eq(prepare_delete(&place, "s", &assist), -1);
+        if (flushed) {
+            write_at(&place, S_FILE, "qcow2", "4M", 3);
+            ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+            ck_assert(!has(&place, T_FILE));
+        }
+        close(take_fd(guest));
+        place.volume.attached = false;
+        assert_guest_data(&place);
+        ck_assert(reads_at(&place, "4M", 3));
+        ck_assert_msg(drop(&place, "s") == DRIVER_DONE, "%s", place.bench.err.message);
+        ck_assert(!has(&place, T_FILE));
+        assert_guest_data(&place);
+        ck_assert(reads_at(&place, "4M", 3) && snapshot_reads(&place, "u", 3));
+        ck_assert_str_eq(listed(&place), "u ");
+    }
+}
+END_TEST
+
+START_TEST(untrusted_locks_leave_it_to_the_attachment) {
+    autoplace struct place place;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    place.directory.locks_trusted = false;
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    close(take_fd(guest));
+    ck_assert(!reads_at(&place, "2M", 2));
+    place.volume.attached = false;
+    assert_guest_data(&place);
+}
+END_TEST
+
+START_TEST(a_volume_is_deleted_with_files_that_were_not_flushed) {
+    autoplace struct place place;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    close(take_fd(guest));
+    place.volume.attached = false;
+    ck_assert_msg(volume_file_delete(&place.directory, place.bench.arena, &place.volume,
+                                     &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    ck_assert(!has(&place, FILE_NAME) && !has(&place, S_FILE) && !has(&place, T_FILE) &&
+              !has(&place, FILE_NAME ".info"));
+}
+END_TEST
+
+CHECK_MAIN("merged chains", a_pulled_file_stays_until_the_guest_has_flushed,
+           a_guest_that_has_not_flushed_a_pull_loses_nothing,
+           a_pull_that_is_undone_is_made_by_any_later_operation,
+           several_pulls_without_a_flush_lose_nothing,
+           a_reclaim_merges_the_files_of_deleted_snapshots, other_snapshots_go_on_before_the_flush,
+           a_committed_file_stays_until_the_tables_are_written,
+           untrusted_locks_leave_it_to_the_attachment,
+           a_volume_is_deleted_with_files_that_were_not_flushed,
+           a_snapshot_whose_delete_has_merged_its_files_is_read_no_more,
            a_late_pull_of_the_newest_is_found_by_the_next_operation,
            a_late_commit_of_an_older_one_is_found_by_the_next_operation,
            without_a_note_no_content_of_a_snapshot_is_written_over,
