@@ -69,8 +69,10 @@ int attachments_create(const struct client *api, struct arena *arena, const char
                        const struct remote_connector *connector, struct remote_connection *ret,
                        struct error *err) {
     return ask(api, arena,
-               &(struct client_call){
-                   .method = "POST", .path = PATH, .body = body_of(arena, volume_id, connector) },
+               &(struct client_call){ .method = "POST",
+                                      .path = PATH,
+                                      .body = body_of(arena, volume_id, connector),
+                                      .header = { RETRY_HEADER, "true" } },
                ret, err);
 }
 

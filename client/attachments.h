@@ -23,7 +23,8 @@ int attachments_read(const struct client *api, struct arena *arena, const char *
 /* Those of the volume, in any status.  Returns their number. */
 int attachments_list(const struct client *api, struct arena *arena, const char *volume_id,
                      struct remote_connection **ret, struct error *err);
-/* Reserves and connects, without an instance. */
+/* Reserves and connects, without an instance; a service with RETRY_HEADER continues an attachment
+ * that an interrupted call has begun for this host. */
 int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
                        const struct remote_connector *connector, struct remote_connection *ret,
                        struct error *err);

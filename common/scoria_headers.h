@@ -17,6 +17,10 @@
  * Beside os-extend and the DELETE of a volume or a snapshot: "true" marks the retry of a failed
  * request.  It is then accepted in error_extending or error_deleting, where all data are intact;
  * os-extend also with the current size, which makes the volume usable again.
+ *
+ * Beside the POST of an attachment without an instance, with a connector: an attachment of the same
+ * host and mode is continued, and the response waits for its connection; a 409 for another mode.  A
+ * multiattach volume is reserved also while other hosts are being attached.
  */
 #define RETRY_HEADER "X-Scoria-Retry"
 

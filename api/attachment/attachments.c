@@ -7,6 +7,7 @@
 #include "model/attachment/attach.h"
 #include "model/attachment/attach_status.h"
 #include "model/attachment/connect.h"
+#include "operation/operation.h"
 #include "rest/answer.h"
 #include "rest/page.h"
 #include "json/word.h"
@@ -143,21 +144,64 @@ static bool is_in_use(const struct volume *volume) {
            (volume->status == VOLUME_RECLAIMING && attachment_status_of(volume) == VOLUME_IN_USE);
 }
 
+/* Continues the attachment that an earlier request of the host has begun: 1; 0: there is none. */
+static int continue_attachment(struct request *request, const struct volume *volume,
+                               const json_t *connector, struct error *err) {
+    const char *host = json_text_of(connector, "host"), *mode = json_text_of(connector, "mode");
+    const struct attachment *begun = NULL;
+    struct attachment *attachment = arena_alloc(request->work.arena, sizeof(*attachment));
+    struct operation connect;
+    int waits;
+
+    for (unsigned i = 0; host && i < volume->attachment_count && !begun; i++) {
+        const struct attachment *one = &volume->attachments[i];
+
+        if (!one->instance_uuid && one->attached_host && strcmp(one->attached_host, host) == 0)
+            begun = one;
+    }
+    if (!begun)
+        return 0;
+    if (strcmp(begun->attach_mode, volume_is_readonly(volume) ? "ro" : mode ? mode : "rw") != 0)
+        return error_set(err, ERROR_CONFLICT, "Attachment %s of the host has the mode %s.",
+                         begun->id, begun->attach_mode);
+    waits = operation_of(&request->work, begun->id, &connect, err);
+    if (waits < 0 || attachment_get(&request->work, begun->id, attachment, err) < 0)
+        return -1;
+    request->object = attachment;
+    if (waits > 0 && connect.phase != PHASE_ANSWERED)
+        request->wait_operation = connect.id;
+    else if (attachment->connection_info &&
+             strcmp(attachment->attach_status, "error_attaching") != 0)
+        put_attachment(request, NULL);
+    else if (attachment_connect(&request->work, attachment, connector, &request->wait_operation,
+                                err) < 0)
+        return -1;
+    return 1;
+}
+
 static int create_attachment(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     struct attachment *attachment = arena_alloc(request->work.arena, sizeof(*attachment));
     struct policy_target owner;
     const struct volume *volume =
         resource_load(request, &volume_resource, body->volume_uuid, &owner, err);
+    bool retried;
+    int continued = 0;
 
-    if (!volume || request_authorize(request, "volume:attachment_create", &owner, err) < 0 ||
+    if (!volume || request_is_marked(request, RETRY_HEADER, &retried, err) < 0 ||
+        request_authorize(request, "volume:attachment_create", &owner, err) < 0 ||
         (volume->multiattach && volume->bootable && is_in_use(volume) &&
-         request_authorize(request, "volume:multiattach_bootable_volume", &owner, err) < 0) ||
-        attachment_create(&request->work, volume, body->instance_uuid, body->mode, attachment,
-                          err) < 0)
+         request_authorize(request, "volume:multiattach_bootable_volume", &owner, err) < 0))
+        return -1;
+    request->wait_project = volume->project_id;
+    if (retried && !body->instance_uuid)
+        continued = continue_attachment(request, volume, body->connector, err);
+    if (continued != 0)
+        return continued < 0 ? -1 : 0;
+    if (attachment_create(&request->work, volume, body->instance_uuid, body->mode, retried,
+                          attachment, err) < 0)
         return -1;
     request->object = attachment;
-    request->wait_project = volume->project_id;
     if (json_object_size(body->connector) > 0)
         return attachment_connect(&request->work, attachment, body->connector,
                                   &request->wait_operation, err);
@@ -266,7 +310,7 @@ const struct route attachment_routes[] = {
       .status = 200 },
     ABSENT("GET", "/attachments/summary"),
     { ATTACHMENT("POST", "", MV_ATTACHMENTS), .wrapper = "attachment",
-      BODY(create_fields, struct create_body),
+      HEADER_IN(IN_HEADER, RETRY_HEADER), BODY(create_fields, struct create_body),
       ANSWER("attachment", attachment_shape),
       .handler = create_attachment, .status = 200, .after = attachment_connected_answer },
     { ATTACHMENT("GET", "/{id}", MV_ATTACHMENTS), ANSWER("attachment", attachment_shape),

@@ -3,6 +3,9 @@
  */
 #include "csi/controller/controller.private.h"
 
+#include "common/cleanup.h"
+#include "common/words.h"
+
 #include <string.h>
 
 const char *controller_node(const struct remote_attachment *attachment) {
@@ -35,4 +38,10 @@ const struct remote_attachment *controller_attached_to(const struct remote_volum
             return &volume->attachments[i];
     }
     return NULL;
+}
+
+bool controller_is_being_attached(const struct remote_volume *volume) {
+    static const char *const begun[] = { "attaching", "detaching", "reserved" };
+
+    return words_have(begun, LENGTH(begun), volume->status);
 }

@@ -1,9 +1,11 @@
 /*
  * ControllerPublishVolume: an attachment of a node, without an instance.
  *
- * An incomplete attachment was not reported, and any call deletes it, but not once it is complete
- * (INCOMPLETE_HEADER).  Of two concurrent calls the one that loses its attachment is repeated.
- * Finally each call checks that the volume is attached to its node.
+ * A repeated call continues the attachment of the first one, whose connection may take longer than
+ * either waits (RETRY_HEADER).  An incomplete attachment was not reported: a call that it prevents
+ * from attaching the volume deletes it, but not once it is complete (INCOMPLETE_HEADER).  Of two
+ * concurrent calls the one that loses its attachment is repeated.  Finally each call checks that
+ * the volume is attached to its node.
  */
 #include "csi/controller/controller.private.h"
 
@@ -153,18 +155,39 @@ static int attach_refused(const struct client *api, struct arena *arena, const c
                : -1;
 }
 
+/* After a refusal: deletes incomplete attachments, if they are the reason. */
+static int make_way(const struct client *api, struct arena *arena, const struct publish *publish,
+                    struct error *err) {
+    struct error refusal = *err;
+    struct remote_volume volume;
+
+    if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_CONFLICT)
+        return -1;
+    if (err->kind == ERROR_BAD_REQUEST) {
+        int result = controller_read(api, arena, &volume_kind, publish->volume_id, &volume, err);
+
+        *err = result == 0 ? refusal : *err;
+        if (result != 0 || !controller_is_being_attached(&volume))
+            return result != 0 ? result : -1;
+    }
+    return controller_detach_begun(api, arena, publish->volume_id, err);
+}
+
 static int attach(const struct client *api, struct arena *arena, const struct publish *publish,
                   struct error *err) {
     const struct remote_connector connector = { publish->node_id, publish->readonly };
     struct remote_connection connection;
-    int result = controller_detach_begun(api, arena, publish->volume_id, err);
+    int result = attachments_create(api, arena, publish->volume_id, &connector, &connection, err);
 
-    if (result != 0)
-        return result;
-    if (attachments_create(api, arena, publish->volume_id, &connector, &connection, err) < 0 ||
-        attachments_complete(api, arena, connection.id, publish->most, err) < 0)
-        return attach_refused(api, arena, publish->volume_id, err);
-    return 0;
+    if (result < 0) {
+        result = make_way(api, arena, publish, err);
+        if (result == 0)
+            result =
+                attachments_create(api, arena, publish->volume_id, &connector, &connection, err);
+    }
+    if (result == 0)
+        result = attachments_complete(api, arena, connection.id, publish->most, err);
+    return result < 0 ? attach_refused(api, arena, publish->volume_id, err) : result;
 }
 
 static int attach_here(const struct grpc_call *call, const struct client *api,

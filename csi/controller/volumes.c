@@ -5,7 +5,6 @@
 #include "csi/topology.private.h"
 
 #include "common/cleanup.h"
-#include "common/words.h"
 
 #include <string.h>
 
@@ -221,12 +220,6 @@ static int read_page(const struct client *api, struct arena *arena, const char *
 
 static bool is_named(const void *row, const char *mark) {
     return controller_named(((const struct remote_volume *)row)->metadata, mark);
-}
-
-bool controller_is_being_attached(const struct remote_volume *volume) {
-    static const char *const begun[] = { "attaching", "detaching", "reserved" };
-
-    return words_have(begun, LENGTH(begun), volume->status);
 }
 
 static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,

@@ -26,8 +26,9 @@ static bool has_instance(const struct volume *volume, const char *instance_uuid)
 /* Reserves the volume, or finds it in use by the same instance: a server that moves to another
  * host. */
 static int reserve(struct work *work, const struct volume *volume, const char *instance_uuid,
-                   struct error *err) {
-    uint64_t allowed = ST(AVAILABLE) | ST(DOWNLOADING) | (volume->multiattach ? ST(IN_USE) : 0);
+                   bool retried, struct error *err) {
+    uint64_t shared = ST(IN_USE) | (retried ? ST(RESERVED) | ST(ATTACHING) : 0);
+    uint64_t allowed = ST(AVAILABLE) | ST(DOWNLOADING) | (volume->multiattach ? shared : 0);
 
     if (strstr(status_text(volume->status), "error"))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -48,7 +49,7 @@ static int reserve(struct work *work, const struct volume *volume, const char *i
 }
 
 int attachment_create(struct work *work, const struct volume *volume, const char *instance_uuid,
-                      const char *mode, struct attachment *ret, struct error *err) {
+                      const char *mode, bool retried, struct attachment *ret, struct error *err) {
     struct volume now = *volume;
     struct attachment attachment = {
         .id = work_uuid(work),
@@ -63,7 +64,7 @@ int attachment_create(struct work *work, const struct volume *volume, const char
     };
 
     if (volume_reclaim_yield(work, &now, ACTION_ATTACHMENT_CREATE, err) < 0 ||
-        reserve(work, &now, instance_uuid, err) < 0 ||
+        reserve(work, &now, instance_uuid, retried, err) < 0 ||
         conflict_resolve(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
         attachment_insert(work, &attachment, err) < 0)
         return -1;

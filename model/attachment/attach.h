@@ -8,9 +8,10 @@
 
 /* ---- attachments API (3.27) ---- */
 
-/* POST: reserves the volume. mode NULL below 3.54. */
+/* POST: reserves the volume. mode NULL below 3.54.  `retried` (RETRY_HEADER): of a multiattach
+ * volume also while other hosts are being attached. */
 int attachment_create(struct work *work, const struct volume *volume, const char *instance_uuid,
-                      const char *mode, struct attachment *ret, struct error *err);
+                      const char *mode, bool retried, struct attachment *ret, struct error *err);
 int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err);
 /* Removes the row; the volume's status follows from the remaining rows.  Removing the last
  * attachment of a pending extend makes the backend check the result (X30). */

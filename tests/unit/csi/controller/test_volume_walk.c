@@ -193,6 +193,23 @@ static void begin_connected(void) {
     leave_attachment(true);
 }
 
+/* By a publish on the first node. */
+static void begin_continued(void) {
+    begin();
+    ck_assert_int_eq(
+        world_call(service.world, "POST", "/attachments",
+                   FORMAT("{\"attachment\": {\"volume_uuid\": \"%s\", \"connector\": {\"host\": "
+                          "\"node-1\", \"mountpoint\": \"node-1\", \"mode\": \"rw\"}}}",
+                          service.volumes[0])),
+        200);
+}
+
+static void begin_shared(void) {
+    begin();
+    world_sql(service.world, "UPDATE volumes SET multiattach = 1");
+    capability.several = true;
+}
+
 static void begin_with_snapshot(void) {
     begin();
     ck_assert_uint_eq(cut(&doors[0]), 0);
@@ -265,6 +282,16 @@ static void check_published_on_second(void) {
     expect_attachments("node-2", "rw");
 }
 
+static void check_continued(void) {
+    check_published();
+    ck_assert_uint_eq(service.undone, 0);
+}
+
+static void check_shared(void) {
+    ck_assert_int_eq(COUNT("attachments WHERE attach_status = 'attached'"), 2);
+    ck_assert_uint_eq(service.undone, 0);
+}
+
 static void check_readonly(void) {
     expect_attachments("node-1", "ro");
 }
@@ -311,6 +338,7 @@ static const struct scenario scenarios[] = {
     { begin, publish, 0, 0, check_published },
     { begin_reserved, publish, 0, 0, check_published },
     { begin_connected, publish, 0, 0, check_published },
+    { begin_continued, publish, 0, 0, check_published },
     { begin_connected, publish_readonly, 0, 0, check_readonly },
     { begin_extended, publish, 0, 0, check_published },
     { begin_published, unpublish, 0, 0, check_unpublished },
@@ -414,7 +442,9 @@ static const struct meeting meetings[] = {
       check_delete_or_publish },
     { begin_connected, delete_first, publish, CODE(0) | CODE(9), CODE(0) | CODE(5),
       check_delete_or_publish },
-    { begin, publish, publish, CODE(0), CODE(0), check_published },
+    { begin, publish, publish, CODE(0), CODE(0), check_continued },
+    { begin_continued, publish, publish, CODE(0), CODE(0), check_continued },
+    { begin_shared, publish, publish_on_second, CODE(0), CODE(0), check_shared },
     { begin_reserved, publish, publish, CODE(0), CODE(0), check_published },
     { begin_reserved, publish_on_second, publish, CODE(0) | CODE(9), CODE(0) | CODE(9),
       check_one_of_both },

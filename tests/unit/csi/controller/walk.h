@@ -20,7 +20,8 @@ enum { MOST_ATTEMPTS = 30, OTHERS = 3 };
 static struct {
     pthread_mutex_t lock; /* guards the world, which has one thread at a time */
     struct world *world;
-    atomic_uint steps; /* of its work, after each request */
+    atomic_uint steps;  /* of its work, after each request */
+    atomic_uint undone; /* requests that delete attachments */
     const char *volumes[OTHERS];
     char group[64];      /* the last one that a call has reported */
     const char *failing; /* the call of the driver that fails, so many times */
@@ -54,6 +55,8 @@ static inline int answer_of_world(struct door *door, const struct script_request
     struct world *world = service.world;
     int status;
 
+    service.undone +=
+        strcmp(request->method, "DELETE") == 0 && strstr(request->path, "/attachments/");
     pthread_mutex_lock(&service.lock);
     world->header = NULL;
     for (size_t i = 0; i < LENGTH(headers); i++)
@@ -113,16 +116,20 @@ static inline unsigned call(struct door *door, const char *path, const void *req
 
 /* ---- objects ---- */
 
-/* Of one node, for a block device. */
+/* For a block device, of one node unless `several`. */
 static struct capability {
     Csi__V1__VolumeCapability__AccessMode mode;
     Csi__V1__VolumeCapability__BlockVolume block;
     Csi__V1__VolumeCapability whole;
+    bool several; /* nodes */
 } capability = { CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT,
-                 CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT, CSI__V1__VOLUME_CAPABILITY__INIT };
+                 CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT, CSI__V1__VOLUME_CAPABILITY__INIT,
+                 false };
 
 static inline Csi__V1__VolumeCapability *one_node(void) {
-    capability.mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+    capability.mode.mode =
+        capability.several ? CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__MULTI_NODE_MULTI_WRITER
+                           : CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
     capability.whole.access_mode = &capability.mode;
     capability.whole.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
     capability.whole.block = &capability.block;
@@ -161,6 +168,7 @@ static inline void renew_world(void) {
     service.world->decide = driver_effect;
     service.steps = 1;
     service.failures = 0;
+    service.undone = 0;
 }
 
 static inline const char *new_volume(const char *type) {

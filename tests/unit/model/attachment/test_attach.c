@@ -137,6 +137,113 @@ START_TEST(a_complete_attachment_is_not_deleted_as_incomplete) {
 }
 END_TEST
 
+/* ---- repeated requests of a host ---- */
+
+static int post_again(struct world *world, const char *volume, const char *host, const char *mode) {
+    int status;
+
+    world->retry = "true";
+    status = world_call(world, "POST", "/attachments",
+                        arena_format(world->arena,
+                                     "{\"attachment\": {\"volume_uuid\": \"%s\", \"connector\": "
+                                     "{\"host\": \"%s\", \"mode\": \"%s\"}}}",
+                                     volume, host, mode));
+    world->retry = NULL;
+    return status;
+}
+
+/* Of the attachment in the last answer. */
+static const char *volume_of(struct world *world) {
+    const json_t *attachment = json_object_get(world->answer, "attachment");
+
+    return arena_text(world->arena, json_string_value(json_object_get(attachment, "volume_id")));
+}
+
+static void expect_connections(struct world *world, const char *id, int64_t others) {
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 1 + others);
+    ck_assert_int_eq(
+        world_count(world, arena_format(world->arena,
+                                        "SELECT COUNT(*) FROM attachments WHERE id = '%s' AND "
+                                        "attach_status = 'attaching' AND "
+                                        "connection_info IS NOT NULL",
+                                        id)),
+        1);
+    ck_assert_int_eq(world_check(world), 0);
+}
+
+START_TEST(a_repeated_request_continues_the_attachment_of_its_host) {
+    static const char *const before[] = {
+        "UPDATE attachments SET updated_at = updated_at",
+        "UPDATE attachments SET attach_status = 'error_attaching', connection_info = NULL",
+        "UPDATE attachments SET attach_status = 'error_attaching'",
+        "UPDATE attachments SET connection_info = NULL",
+    };
+
+    for (size_t i = 0; i < LENGTH(before); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = begun(world), *volume = volume_of(world);
+
+        ck_assert_int_eq(post_again(world, volume, "h", "ro"), 409);
+        ck_assert_int_eq(post_again(world, volume, "other", "rw"), 400);
+        world_sql(world, before[i]);
+        for (int times = 0; times < 2; times++) {
+            ck_assert_int_eq(post_again(world, volume, "h", "rw"), 200);
+            ck_assert_str_eq(world_answer_id(world, "attachment"), id);
+            ck_assert_ptr_nonnull(strstr(world->answer_text, "\"driver_volume_type\""));
+            expect_connections(world, id, 0);
+        }
+    }
+}
+END_TEST
+
+static const char *connecting; /* the volume, until its request is repeated */
+
+static struct fault_decision repeat_meanwhile(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "connect") == 0 && connecting) {
+        connecting = NULL;
+        world->may_wait = true;
+        ck_assert_int_eq(post_again(world, arena_text(world->arena, volume_id), "h", "rw"), 0);
+        world->may_wait = false;
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+/* However long the backend takes: nothing begins anew. */
+START_TEST(a_repeated_request_waits_for_a_connection_in_progress) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    connecting = "any";
+    world->decide = repeat_meanwhile;
+    id = begun(world);
+    ck_assert_ptr_null(connecting);
+    api_operations_ended(world->api);
+    ck_assert_int_eq(test_exchange_await(world->abandoned), 200);
+    ck_assert_ptr_nonnull(strstr(test_exchange_of(world->abandoned)->reply_body, id));
+    expect_connections(world, id, 0);
+}
+END_TEST
+
+START_TEST(a_shared_volume_is_attached_to_several_hosts_at_once) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = begun(world), *volume = volume_of(world);
+
+    world_sql(world, "UPDATE volumes SET multiattach = 1");
+    ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                arena_format(world->arena,
+                                             "{\"attachment\": {\"volume_uuid\": \"%s\", "
+                                             "\"connector\": {\"host\": \"i\"}}}",
+                                             volume)),
+                     400);
+    ck_assert_int_eq(post_again(world, volume, "i", "rw"), 200);
+    expect_connections(world, id, 1);
+    expect_connections(world, world_answer_id(world, "attachment"), 1);
+    ck_assert_str_eq(world_status(world, volume), "attaching");
+}
+END_TEST
+
 static int complete(struct world *world, const char *attachment, const char *limit) {
     return complete_by_names(world, attachment, NULL, limit);
 }
@@ -898,6 +1005,9 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            both_names_of_the_volume_limit_header_count, a_volume_limit_is_a_number,
            published_configs_count_for_the_limit_of_a_host,
            a_complete_attachment_is_not_deleted_as_incomplete,
+           a_repeated_request_continues_the_attachment_of_its_host,
+           a_repeated_request_waits_for_a_connection_in_progress,
+           a_shared_volume_is_attached_to_several_hosts_at_once,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_failed_connect_of_the_backend_is_reported,
