@@ -68,12 +68,13 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
 }
 
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
-                     struct error *err) {
+                     const char *unreported, struct error *err) {
     const struct client_call call = {
         .method = "DELETE",
         .path = "/snapshots",
         .id = snapshot_id,
-        .header = { RETRY_HEADER, "true" },
+        .header = { unreported ? UNREPORTED_HEADER : RETRY_HEADER,
+                    unreported ? unreported : "true" },
         .done = { 202 },
     };
     struct http_answer answer;

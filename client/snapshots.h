@@ -23,6 +23,6 @@ int snapshots_list(const struct client *api, struct arena *arena, const char *qu
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
                      const char *name, const struct remote_pair *metadata, const char *unique,
                      struct remote_snapshot *ret, struct error *err);
-/* As the retry of a request that may have failed (common/scoria_headers.h). */
+/* As volumes_delete() (volumes.h). */
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
-                     struct error *err);
+                     const char *unreported, struct error *err);

@@ -180,12 +180,13 @@ int volumes_set_metadata(const struct client *api, struct arena *arena, const ch
 }
 
 int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
-                   struct error *err) {
+                   const char *unreported, struct error *err) {
     const struct client_call call = {
         .method = "DELETE",
         .path = "/volumes",
         .id = volume_id,
-        .header = { RETRY_HEADER, "true" },
+        .header = { unreported ? UNREPORTED_HEADER : RETRY_HEADER,
+                    unreported ? unreported : "true" },
         .done = { ACCEPTED },
     };
     struct http_answer answer;

@@ -54,9 +54,10 @@ struct remote_volume_new {
 int volumes_create(const struct client *api, struct arena *arena,
                    const struct remote_volume_new *wanted, struct remote_volume *ret,
                    struct error *err);
-/* Both as the retry of a request that may have failed (common/scoria_headers.h). */
+/* Both as the retry of a request that may have failed (common/scoria_headers.h).  `unreported`: a
+ * key that the volume's metadata must still have, ERROR_CONFLICT; NULL: none. */
 int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
-                   struct error *err);
+                   const char *unreported, struct error *err);
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
                    int64_t new_gb, struct error *err);
 /* To another type, name or id, without migration. */

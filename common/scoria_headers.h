@@ -25,6 +25,13 @@
 #define RETRY_HEADER "X-Scoria-Retry"
 
 /*
+ * Beside the DELETE of a volume or a snapshot: a key of its metadata.  Without that key the request
+ * is refused (409) and nothing changes; else it is one with RETRY_HEADER.  So a client deletes what
+ * an interrupted call has left, and nothing that another call has reported meanwhile.
+ */
+#define UNREPORTED_HEADER "X-Scoria-Unreported"
+
+/*
  * Beside the DELETE of an attachment: "true" has it refused (409) when that is complete.  So a client
  * removes what interrupted calls have left, and nothing that another call has completed meanwhile.
  */

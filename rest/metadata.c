@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/md5.h"
+#include "common/scoria_headers.h"
 #include "operation/pairs.h"
 #include "rest/view_pairs.h"
 
@@ -33,6 +34,16 @@ int metadata_check(const struct resource *resource, const struct pairs *pairs, s
                              "Invalid metadata: the key %s must have no slash.", key);
     }
     return 0;
+}
+
+int metadata_check_unreported(const struct request *request, const struct pairs *pairs, bool *ret,
+                              struct error *err) {
+    const char *key = http_header(request->http, UNREPORTED_HEADER);
+
+    *ret = key != NULL;
+    return !key || pairs_get(pairs, key)
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "The object has no metadata %.64s any more.", key);
 }
 
 static void put_answer(struct json_out *out, const char *word, const struct pairs *pairs) {

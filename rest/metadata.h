@@ -26,6 +26,10 @@ bool metadata_route_works(const struct route *route);
 /* Names set by the service are refused (X13): ERROR_BAD_REQUEST. */
 int metadata_check(const struct resource *resource, const struct pairs *pairs, struct error *err);
 
+/* UNREPORTED_HEADER: ERROR_CONFLICT without the key that it names.  *ret: is the header given? */
+int metadata_check_unreported(const struct request *request, const struct pairs *pairs, bool *ret,
+                              struct error *err);
+
 /* The rows of a resource with metadata; `path_` ends with the object, the rules are those of GET,
  * POST, PUT and DELETE. */
 /* clang-format off */

@@ -109,11 +109,14 @@ static int update_snapshot(struct request *request, struct error *err) {
 }
 
 static int delete_snapshot(struct request *request, struct error *err) {
-    bool retried = false;
+    const struct snapshot *snapshot = request->object;
+    bool retried = false, unreported;
 
-    if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0)
+    if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0 ||
+        metadata_check_unreported(request, &snapshot->metadata, &unreported, err) < 0)
         return -1;
-    return snapshot_delete(&request->work, request->object, retried ? DELETE_RETRIED : 0U, err);
+    return snapshot_delete(&request->work, snapshot, retried || unreported ? DELETE_RETRIED : 0U,
+                           err);
 }
 
 /* ---- actions ---- */
@@ -162,6 +165,10 @@ static int report_status(struct request *request, struct error *err) {
 
 /* ---- rows ---- */
 
+static const struct route_query delete_queries[] = { { RETRY_HEADER, .place = IN_HEADER },
+                                                     { UNREPORTED_HEADER, .place = IN_HEADER },
+                                                     { .name = NULL } };
+
 /* clang-format off */
 #define ACTION(name, rule_) \
     .method = "POST", .path = "/snapshots/{id}/action", .action = name, \
@@ -182,7 +189,7 @@ const struct route snapshot_routes[] = {
       BODY(update_fields, struct update_body), .check = check_update,
       ANSWER("snapshot", snapshot_shape), .handler = update_snapshot, .status = 200 },
     { .method = "DELETE", .path = "/snapshots/{id}", .resource = &snapshot_resource,
-      .rule = "volume:delete_snapshot", HEADER_IN(IN_HEADER, RETRY_HEADER), .handler = delete_snapshot,
+      .rule = "volume:delete_snapshot", .queries = delete_queries, .handler = delete_snapshot,
       .status = 202, .flags = ROUTE_BARE },
 
     METADATA_ROUTES(snapshot_resource, "/snapshots/{id}", MV_LEAST,

@@ -264,16 +264,18 @@ static int update_volume(struct request *request, struct error *err) {
 }
 
 static int delete_volume(struct request *request, struct error *err) {
-    bool cascade = false, force = false, retried = false;
+    const struct volume *volume = request->object;
+    bool cascade = false, force = false, retried = false, unreported;
 
     if (request_is_marked(request, RETRY_HEADER, &retried, err) < 0 ||
+        metadata_check_unreported(request, &volume->metadata, &unreported, err) < 0 ||
         request_flag(request, "cascade", &cascade, err) < 0 ||
         (request->minor >= MV_FORCE_DELETE && request_flag(request, "force", &force, err) < 0) ||
         (force && request_authorize(request, "volume:force_delete", request->owner, err) < 0))
         return -1;
-    return volume_delete(&request->work, request->object,
+    return volume_delete(&request->work, volume,
                          (cascade ? DELETE_CASCADE : 0U) | (force ? DELETE_FORCE : 0U) |
-                             (retried ? DELETE_RETRIED : 0U),
+                             (retried || unreported ? DELETE_RETRIED : 0U),
                          err);
 }
 
@@ -312,6 +314,7 @@ static const struct route_query delete_queries[] = { { "cascade", .is_boolean = 
                                                      { "force", MV_FORCE_DELETE,
                                                        .is_boolean = true },
                                                      { RETRY_HEADER, .place = IN_HEADER },
+                                                     { UNREPORTED_HEADER, .place = IN_HEADER },
                                                      { .name = NULL } };
 
 /* clang-format off */

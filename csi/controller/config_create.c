@@ -178,7 +178,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
     if (result == 0)
         result = size_of(requested, least_gb, err);
     if (result == 0)
-        result = config_check_plain_name(api, call->arena, requested->mark, err);
+        result = config_check_plain_name(call, api, requested->mark, err);
     if (result == 0)
         result = config_class_resolve(api, call->arena, &requested->class, err);
     if (result != 0)
@@ -204,7 +204,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
 static int check_unique(const struct grpc_call *call, const struct client *api,
                         const struct requested *requested, const struct volume_config *config,
                         bool is_new, struct error *err) {
-    int result = config_check_plain_name(api, call->arena, requested->mark, err), removed;
+    int result = config_check_plain_name(call, api, requested->mark, err), removed;
     struct error refusal = *err;
 
     if (result != GRPC_ALREADY_EXISTS || !is_new)

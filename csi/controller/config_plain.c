@@ -4,8 +4,8 @@
  *
  * Of two concurrent calls for one name, one with a policy and one without, each creates its own
  * object first and then searches for the other, before its response.  So at least one of them finds
- * the other.  An unreported volume without policy is deleted then; a config waits until that is
- * gone.
+ * the other.  An unreported volume without policy is deleted then, also by the call for the
+ * config: the class of a claim may have changed, and no other call comes.
  */
 #include "csi/controller/configs.private.h"
 
@@ -35,18 +35,18 @@ int config_check_name(const struct client *api, struct arena *arena, const char 
                        "Volume %s already has the name, and was created with a policy.", config.id);
 }
 
-int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
-                            struct error *err) {
+int config_check_plain_name(const struct grpc_call *call, const struct client *api,
+                            const char *mark, struct error *err) {
     struct remote_volume volume;
-    int result = controller_find(api, arena, &volume_kind, mark, &volume, err);
-    bool may_go;
+    int result = controller_find(api, call->arena, &volume_kind, mark, &volume, err);
 
     if (result != FOUND)
         return result;
-    may_go = strcmp(volume.status, "deleting") == 0 || controller_is_unreported(volume.metadata);
-    return grpc_refuse(err, may_go ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
-                       "Volume %s already has the name, and was created without a policy.",
-                       volume.id);
+    if (controller_is_unreported(volume.metadata))
+        return controller_drop_unreported(call, api, &volume_kind, &volume, err);
+    return grpc_refuse(
+        err, strcmp(volume.status, "deleting") == 0 ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
+        "Volume %s already has the name, and was created without a policy.", volume.id);
 }
 
 /* ---- sources ---- */

@@ -82,7 +82,8 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
 }
 
 static int destroy(const struct client *api, struct arena *arena, const char *id,
-                   struct error *err) {
+                   const char *unreported, struct error *err) {
+    (void)unreported;
     return document_drop(api, arena, &config_snapshot_documents, id + strlen(SNAPSHOT_PREFIX), err);
 }
 

@@ -49,10 +49,10 @@ int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, si
 
 /* ---- volumes without policy (config_plain.c) ---- */
 
-/* Does a volume without policy have the name?  GRPC_ALREADY_EXISTS, or GRPC_ABORTED if that may be
- * deleted. */
-int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
-                            struct error *err);
+/* Does a volume without policy have the name?  GRPC_ALREADY_EXISTS; an unreported one is deleted,
+ * GRPC_ABORTED until it is gone. */
+int config_check_plain_name(const struct grpc_call *call, const struct client *api,
+                            const char *mark, struct error *err);
 /* A volume without a policy, or a snapshot of one, is not a valid source: GRPC_INVALID_ARGUMENT, or
  * GRPC_NOT_FOUND. */
 int config_refuse_plain(const struct client *api, struct arena *arena,

@@ -111,8 +111,10 @@ struct controller_kind {
     /* May it be deleted?  At least checks that this driver created it. */
     int (*check_delete)(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err);
+    /* `unreported`: only while it is a key of its metadata, ERROR_CONFLICT; NULL: always. */
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
-                   struct error *err);
+                   const char *unreported, struct error *err);
+    size_t metadata_at; /* offset in a row, of objects with CSI_UNREPORTED_KEY */
     /* Has it parts that may be the reason of a refusal, and are being deleted or otherwise in a
      * transient state?  NULL: has none. */
     bool (*has_ending_parts)(const struct client *api, struct arena *arena, const void *row);
@@ -140,6 +142,19 @@ int controller_find(const struct client *api, struct arena *arena,
 int controller_find_made(const struct client *api, struct arena *arena,
                          const struct controller_kind *kind, const char *mark, const char *made_id,
                          void *ret, bool *ret_mine, struct error *err);
+/* Deletes it, if no response has reported it, and waits until it is gone; no final code.
+ * GRPC_ABORTED: it was reported meanwhile. */
+int controller_drop_unreported(const struct grpc_call *call, const struct client *api,
+                               const struct controller_kind *kind, const void *row,
+                               struct error *err);
+/*
+ * The result of a create, unless it is final: after that no call continues with the object of an
+ * earlier call for the name, which may have had other parameters.  If that is unreported it is
+ * deleted first, or the code is not final.
+ */
+int controller_created(const struct grpc_call *call, const struct client *api,
+                       const struct controller_kind *kind, const char *mark, int result,
+                       struct error *err);
 /* Marks it as reported.  GRPC_ABORTED: it was deleted meanwhile. */
 int controller_mark_reported(const struct client *api, struct arena *arena,
                              const struct controller_kind *kind, const char *id, struct error *err);

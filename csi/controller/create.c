@@ -242,20 +242,11 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
     return result != 0 ? result : check_same(api, call->arena, requested, ret, err);
 }
 
-/* Deletes an unreported volume. */
-static int drop_unreported(const struct grpc_call *call, const struct client *api,
-                           const struct remote_volume *volume, struct error *err) {
-    return controller_is_unreported(volume->metadata)
-               ? controller_outcome_unknown(
-                     controller_delete(call, api, &volume_kind, volume->id, err), err)
-               : 0;
-}
-
 /* It could not be created, or not at the required place. */
 static int discard_failed(const struct grpc_call *call, const struct client *api,
                           const struct remote_volume *volume, struct error *err) {
     const char *id = volume->id;
-    int result = drop_unreported(call, api, volume, err);
+    int result = controller_drop_unreported(call, api, &volume_kind, volume, err);
 
     return result != 0
                ? result
@@ -277,7 +268,7 @@ static int mark_reported(const struct grpc_call *call, const struct client *api,
             controller_mark_reported(api, call->arena, &volume_kind, volume->id, err), err);
     if (result != GRPC_ALREADY_EXISTS)
         return result;
-    result = drop_unreported(call, api, volume, err);
+    result = controller_drop_unreported(call, api, &volume_kind, volume, err);
     return result != 0 ? result : grpc_refuse(err, GRPC_ALREADY_EXISTS, "%s", refusal.message);
 }
 
@@ -294,7 +285,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
         return discard_failed(call, api, volume, err);
     if (strcmp(volume->status, "error_deleting") == 0) {
         /* Without its handle no other call deletes an unreported one. */
-        result = drop_unreported(call, api, volume, err);
+        result = controller_drop_unreported(call, api, &volume_kind, volume, err);
         if (result != 0)
             return result;
         return controller_is_unreported(volume->metadata)
@@ -312,35 +303,44 @@ static int ready(const struct grpc_call *call, const struct client *api,
                : 0;
 }
 
-int controller_create_volume(struct grpc_call *call, const void *message, void *response,
-                             struct error *err) {
-    const Csi__V1__CreateVolumeRequest *request = message;
-    Csi__V1__CreateVolumeResponse *answer = response;
-    struct client api = csi_api(call);
+static int create(struct grpc_call *call, const struct client *api,
+                  const Csi__V1__CreateVolumeRequest *request,
+                  Csi__V1__CreateVolumeResponse *answer, struct error *err) {
     struct remote_volume volume;
     struct requested requested;
     int result = read_request(call, request, &requested, err);
 
     if (result == 0)
         result = controller_outcome_unknown(
-            topology_pools_read(call, &api, requested.volume.type, &requested.pools, err), err);
+            topology_pools_read(call, api, requested.volume.type, &requested.pools, err), err);
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &volume_kind, requested.mark, &volume, err);
+    result = controller_find(api, call->arena, &volume_kind, requested.mark, &volume, err);
     if (result == 0) {
-        result = config_check_name(&api, call->arena, requested.mark, err);
+        result = config_check_name(api, call->arena, requested.mark, err);
         if (result == 0)
-            result = make(call, &api, &requested, &volume, err);
+            result = make(call, api, &requested, &volume, err);
     } else if (result == FOUND) {
         result = strcmp(volume.status, "deleting") == 0
                      ? 0
-                     : check_same(&api, call->arena, &requested, &volume, err);
+                     : check_same(api, call->arena, &requested, &volume, err);
     }
     if (result == 0)
-        result = ready(call, &api, &requested, &volume, err);
+        result = ready(call, api, &requested, &volume, err);
     if (result != 0)
         return result;
     answer->volume = controller_volume(call->arena, &volume);
     topology_pools_describe(&requested.pools, call->arena, &volume, answer->volume);
     return 0;
+}
+
+int controller_create_volume(struct grpc_call *call, const void *message, void *response,
+                             struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    int result = create(call, &api, request, response, err);
+
+    return *request->name ? controller_created(call, &api, &volume_kind,
+                                               controller_mark(call, request->name), result, err)
+                          : result;
 }

@@ -59,6 +59,12 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
     return group_check_owner(call, "group snapshot", snapshot->id, snapshot->description, err);
 }
 
+static int destroy(const struct client *api, struct arena *arena, const char *id,
+                   const char *unreported, struct error *err) {
+    (void)unreported;
+    return group_snapshots_delete(api, arena, id, err);
+}
+
 static const char *const passing[] = { "creating", "deleting", "updating" };
 
 const struct controller_kind group_snapshot_kind = {
@@ -71,7 +77,7 @@ const struct controller_kind group_snapshot_kind = {
     .query = group_query,
     .is_named = is_named,
     .check_delete = check_delete,
-    .destroy = group_snapshots_delete,
+    .destroy = destroy,
 };
 
 static bool is_member(const struct remote_group_snapshot *row,

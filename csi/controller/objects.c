@@ -104,11 +104,10 @@ int controller_mark_reported(const struct client *api, struct arena *arena,
     struct http_answer answer;
     int result;
 
-    if (client_call(api, arena, &call, &answer, err) == 0)
-        return 0;
-    if (err->kind != ERROR_NOT_FOUND)
+    /* ERROR_NOT_FOUND: another call has marked it, or the object itself is gone. */
+    if (client_call(api, arena, &call, &answer, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
-    /* Another call has marked it, or the object itself is gone. */
+    /* A call with other parameters may have begun to delete it before. */
     result = controller_read(api, arena, kind, id, row, err);
     return result == GRPC_NOT_FOUND || (result == 0 && strcmp(status_of(row), "deleting") == 0)
                ? grpc_refuse(err, GRPC_ABORTED, "The %s of this name has just been deleted.",
@@ -253,7 +252,8 @@ bool controller_all_deleted(const struct client *api, struct arena *arena,
 }
 
 static int begin_delete(const struct grpc_call *call, const struct client *api,
-                        const struct controller_kind *kind, void *row, struct error *err) {
+                        const struct controller_kind *kind, void *row, const char *unreported,
+                        struct error *err) {
     int result = controller_wait_idle(call, api, kind, row, err);
     struct error refusal;
 
@@ -261,7 +261,7 @@ static int begin_delete(const struct grpc_call *call, const struct client *api,
         result = kind->check_delete(call, api, row, err);
     if (result != 0)
         return result;
-    if (kind->destroy(api, call->arena, id_of(row), err) >= 0)
+    if (kind->destroy(api, call->arena, id_of(row), unreported, err) >= 0)
         return controller_read(api, call->arena, kind, id_of(row), row, err);
     /* The API has refused.  A concurrent deletion is waited for. */
     refusal = *err;
@@ -276,13 +276,14 @@ static int begin_delete(const struct grpc_call *call, const struct client *api,
     return controller_refused(status_for_refusal(status_of(row)), GRPC_FAILED_PRECONDITION, err);
 }
 
-int controller_delete(const struct grpc_call *call, const struct client *api,
-                      const struct controller_kind *kind, const char *id, struct error *err) {
+static int delete_object(const struct grpc_call *call, const struct client *api,
+                         const struct controller_kind *kind, const char *id, const char *unreported,
+                         struct error *err) {
     void *row = arena_alloc(call->arena, kind->row_size);
     int result = controller_read(api, call->arena, kind, id, row, err);
 
     if (result == 0 && strcmp(status_of(row), "deleting") != 0)
-        result = begin_delete(call, api, kind, row, err);
+        result = begin_delete(call, api, kind, row, unreported, err);
     if (result == 0)
         result = controller_wait_idle(call, api, kind, row, err);
     if (result == GRPC_NOT_FOUND)
@@ -291,4 +292,47 @@ int controller_delete(const struct grpc_call *call, const struct client *api,
                ? result
                : grpc_refuse(err, GRPC_INTERNAL, "The %s %s could not be deleted: it is %s.",
                              kind->label, id, status_of(row));
+}
+
+int controller_delete(const struct grpc_call *call, const struct client *api,
+                      const struct controller_kind *kind, const char *id, struct error *err) {
+    return delete_object(call, api, kind, id, NULL, err);
+}
+
+static bool is_unreported(const struct controller_kind *kind, const void *row) {
+    return controller_is_unreported(
+        *(const json_t *const *)(const void *)((const char *)row + kind->metadata_at));
+}
+
+int controller_drop_unreported(const struct grpc_call *call, const struct client *api,
+                               const struct controller_kind *kind, const void *row,
+                               struct error *err) {
+    return is_unreported(kind, row)
+               ? controller_outcome_unknown(
+                     delete_object(call, api, kind, id_of(row), CSI_UNREPORTED_KEY, err), err)
+               : 0;
+}
+
+int controller_created(const struct grpc_call *call, const struct client *api,
+                       const struct controller_kind *kind, const char *mark, int result,
+                       struct error *err) {
+    enum grpc_code code = result == 0 ? GRPC_OK : grpc_code_of(result, err);
+    void *row = arena_alloc(call->arena, kind->row_size);
+    struct error refusal = *err;
+    int found;
+
+    if (code == GRPC_OK || code == GRPC_CANCELLED || code == GRPC_DEADLINE_EXCEEDED ||
+        code == GRPC_ABORTED || code == GRPC_UNAVAILABLE)
+        return result;
+    found = controller_find(api, call->arena, kind, mark, row, err);
+    if (found == FOUND && is_unreported(kind, row)) {
+        found = controller_drop_unreported(call, api, kind, row, err);
+        if (found == 0 && code == GRPC_ALREADY_EXISTS)
+            return grpc_refuse(err, GRPC_ABORTED, "%s It was not reported and is deleted.",
+                               refusal.message);
+    }
+    if (found != 0 && found != FOUND)
+        return found;
+    *err = refusal;
+    return result;
 }

@@ -84,14 +84,6 @@ static int make(const struct grpc_call *call, const struct client *api,
     return result != 0 ? result : check_same(request, ret, err);
 }
 
-static int drop_unreported(const struct grpc_call *call, const struct client *api,
-                           const struct remote_snapshot *snapshot, struct error *err) {
-    return controller_is_unreported(snapshot->metadata)
-               ? controller_outcome_unknown(
-                     controller_delete(call, api, &snapshot_kind, snapshot->id, err), err)
-               : 0;
-}
-
 /* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
 #define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
 
@@ -108,7 +100,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
         struct error unknown;
 
         messages_newest(api, call->arena, snapshot->id, &why, &unknown);
-        result = drop_unreported(call, api, snapshot, err);
+        result = controller_drop_unreported(call, api, &snapshot_kind, snapshot, err);
         if (result != 0)
             return result;
         return grpc_refuse(
@@ -117,7 +109,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
     }
     if (strcmp(snapshot->status, "error_deleting") == 0) {
         /* Without its handle no other call deletes an unreported one. */
-        result = drop_unreported(call, api, snapshot, err);
+        result = controller_drop_unreported(call, api, &snapshot_kind, snapshot, err);
         if (result != 0)
             return result;
         return controller_is_unreported(snapshot->metadata)
@@ -134,27 +126,36 @@ static int ready(const struct grpc_call *call, const struct client *api,
                : 0;
 }
 
-int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
-                               struct error *err) {
-    const Csi__V1__CreateSnapshotRequest *request = message;
-    Csi__V1__CreateSnapshotResponse *answer = response;
-    struct client api = csi_api(call);
+static int create(const struct grpc_call *call, const struct client *api,
+                  const Csi__V1__CreateSnapshotRequest *request,
+                  Csi__V1__CreateSnapshotResponse *answer, struct error *err) {
     struct remote_snapshot snapshot;
     int result = controller_check_snapshot(request, err);
 
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &snapshot_kind,
-                             controller_mark(call, request->name), &snapshot, err);
+    result = controller_find(api, call->arena, &snapshot_kind, controller_mark(call, request->name),
+                             &snapshot, err);
     if (result == 0)
-        result = make(call, &api, request, &snapshot, err);
+        result = make(call, api, request, &snapshot, err);
     else if (result == FOUND)
         result = check_same(request, &snapshot, err);
     if (result == 0)
-        result = ready(call, &api, &snapshot, err);
+        result = ready(call, api, &snapshot, err);
     if (result == 0)
         answer->snapshot = controller_snapshot(call->arena, &snapshot);
     return result;
+}
+
+int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
+                               struct error *err) {
+    const Csi__V1__CreateSnapshotRequest *request = message;
+    struct client api = csi_api(call);
+    int result = create(call, &api, request, response, err);
+
+    return *request->name ? controller_created(call, &api, &snapshot_kind,
+                                               controller_mark(call, request->name), result, err)
+                          : result;
 }
 
 /* ---- show and list ---- */
@@ -277,4 +278,5 @@ const struct controller_kind snapshot_kind = {
     .is_named = is_named,
     .check_delete = check_delete,
     .destroy = snapshots_delete,
+    .metadata_at = offsetof(struct remote_snapshot, metadata),
 };

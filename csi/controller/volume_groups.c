@@ -244,7 +244,8 @@ static bool has_ending_parts(const struct client *api, struct arena *arena, cons
 }
 
 static int destroy(const struct client *api, struct arena *arena, const char *id,
-                   struct error *err) {
+                   const char *unreported, struct error *err) {
+    (void)unreported;
     return groups_delete(api, arena, id, true, err);
 }
 

@@ -266,5 +266,6 @@ const struct controller_kind volume_kind = {
     .is_named = is_named,
     .check_delete = check_delete,
     .destroy = volumes_delete,
+    .metadata_at = offsetof(struct remote_volume, metadata),
     .has_ending_parts = has_ending_parts,
 };

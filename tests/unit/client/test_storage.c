@@ -82,7 +82,7 @@ static int volume_page(struct scene *scene) {
 }
 
 static int volume_delete(struct scene *scene) {
-    return volumes_delete(&scene->api, scene->arena, named, &scene->err);
+    return volumes_delete(&scene->api, scene->arena, named, NULL, &scene->err);
 }
 
 static int volume_extend(struct scene *scene) {
@@ -133,7 +133,7 @@ static int snapshot_page(struct scene *scene) {
 }
 
 static int snapshot_delete(struct scene *scene) {
-    return snapshots_delete(&scene->api, scene->arena, named, &scene->err);
+    return snapshots_delete(&scene->api, scene->arena, named, NULL, &scene->err);
 }
 
 static const struct remote_connector connector = { .host = "node-1", .readonly = true };

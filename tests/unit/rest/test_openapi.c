@@ -109,6 +109,8 @@ START_TEST(headers_of_this_service_are_parameters_of_their_routes) {
         { "POST", "/volumes/{id}/action", RETRY_HEADER },
         { "DELETE", "/volumes/{id}", RETRY_HEADER },
         { "DELETE", "/snapshots/{id}", RETRY_HEADER },
+        { "DELETE", "/volumes/{id}", UNREPORTED_HEADER },
+        { "DELETE", "/snapshots/{id}", UNREPORTED_HEADER },
         { "POST", "/attachments", RETRY_HEADER },
         { "POST", "/volumes/{id}/action", EXTEND_HEADER },
         { "POST", "/attachments/{id}/action", VOLUME_LIMIT_HEADER },

@@ -299,10 +299,50 @@ START_TEST(both_names_of_the_unique_header_count) {
 }
 END_TEST
 
+static int delete_unreported(struct world *world, const char *path, const char *key) {
+    int status;
+
+    world->header = UNREPORTED_HEADER;
+    world->header_value = key;
+    status = world_call(world, "DELETE", path, NULL);
+    world->header = NULL;
+    return status;
+}
+
+START_TEST(an_object_that_was_reported_meanwhile_is_not_deleted) {
+    for (unsigned i = 0; i < 4; i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *kind = i % 2 ? "snapshot" : "volume", *of = world_volume(world, 1), *path;
+        bool failed = i > 1; /* to be deleted */
+
+        ck_assert_int_eq(world_call(world, "POST", PATH("/%ss", kind),
+                                    PATH("{\"%s\": {%s%s%s, \"metadata\": {\"k\": \"v\"}}}", kind,
+                                         i % 2 ? "\"volume_id\": \"" : "\"size\": 1",
+                                         i % 2 ? of : "", i % 2 ? "\"" : "")),
+                         202);
+        path = PATH("/%ss/%s", kind, world_answer_id(world, kind));
+        world_settle(world);
+        if (failed)
+            world_sql(world, PATH("UPDATE %ss SET status = 'error_deleting' WHERE id = '%s'", kind,
+                                  strrchr(path, '/') + 1));
+        ck_assert_int_eq(delete_unreported(world, path, "l"), 409);
+        ck_assert_int_eq(world_call(world, "DELETE", PATH("%s/metadata/k", path), NULL), 200);
+        ck_assert_int_eq(delete_unreported(world, path, "k"), 409);
+        ck_assert_int_eq(
+            world_call(world, "POST", PATH("%s/metadata", path), "{\"metadata\": {\"k\": \"\"}}"),
+            200);
+        ck_assert_int_eq(delete_unreported(world, path, "k"), 202);
+        world_settle(world);
+        ck_assert_int_eq(world_call(world, "GET", path, NULL), 404);
+    }
+}
+END_TEST
+
 CHECK_MAIN("volume_metadata", post_adds_and_put_replaces, one_key_is_shown_set_and_removed,
            a_bad_change_changes_nothing, maintenance_keeps_the_metadata_as_they_are,
            readers_read_only, the_tag_is_the_digest_of_the_answer_from_3_15_on,
            a_stale_tag_changes_nothing, a_right_tag_in_any_form_lets_the_change_pass,
            tags_count_only_from_3_15_on_and_for_the_two_puts,
            the_longest_pair_of_the_longest_project_fits,
-           an_object_with_a_unique_value_is_created_once, both_names_of_the_unique_header_count)
+           an_object_with_a_unique_value_is_created_once, both_names_of_the_unique_header_count,
+           an_object_that_was_reported_meanwhile_is_not_deleted)

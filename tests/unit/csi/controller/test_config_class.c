@@ -104,6 +104,7 @@ START_TEST(an_unknown_parameter_is_reported_with_the_nearest) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
+    answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
     create(scene, false, "replicacount", "2", "3", "did you mean replicaCount?");
     create(scene, false, "type", "fast", "3",
            "There is no parameter type of a volume with a policy");

@@ -396,7 +396,7 @@ START_TEST(a_name_belongs_to_one_volume_with_or_without_a_policy) {
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
     answer(scene, "GET", LISTED, 200, PLAINS(""), 1);
     create(scene, NULL, true, "6");
-    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 2);
     answer(scene, "GET", CONFIGS "/n", 200, DONE, 1);
     create(scene, NULL, false, "6");
     answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
@@ -408,24 +408,45 @@ START_TEST(a_name_belongs_to_one_volume_with_or_without_a_policy) {
 }
 END_TEST
 
-/* Both are there when the first one looks again. */
-START_TEST(of_concurrent_creates_the_one_without_a_policy_is_deleted) {
-    struct scene *scene = scene_with_source();
-
-    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
-    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
-    answer(scene, "POST", CONFIGS, 201, DONE, 0);
+static void delete_untold(struct scene *scene) {
     answer(scene, "GET", LISTED, 200, PLAINS(UNTOLD), 1);
-    create(scene, NULL, true, "10");
-    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
-    answer(scene, "GET", LISTED, 200, PLAINS(UNTOLD), 1);
-    answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
     answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(UNTOLD), 1);
     answer(scene, "DELETE", "/v3/volumes/" PLAIN, 202, NULL, 0);
     answer(scene, "GET", "/v3/volumes/" PLAIN, 404, NULL, 0);
-    create(scene, NULL, false, "6");
-    ck_assert_uint_eq(count(scene, "DELETE", "/v3/volumes/" PLAIN), 1);
-    ck_assert_uint_eq(count(scene, "DELETE", NULL), 1);
+}
+
+/* Both are there when the first one looks again. */
+START_TEST(of_concurrent_creates_the_one_without_a_policy_is_deleted) {
+    for (int with_policy = 0; with_policy < 2; with_policy++) {
+        struct scene *scene = scene_with_source();
+
+        if (with_policy) {
+            answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
+            answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+            answer(scene, "POST", CONFIGS, 201, DONE, 0);
+        }
+        answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
+        delete_untold(scene);
+        answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 0);
+        create(scene, NULL, with_policy, with_policy ? "0" : "6");
+        ck_assert_uint_eq(count(scene, "DELETE", "/v3/volumes/" PLAIN), 1);
+        ck_assert_uint_eq(count(scene, "DELETE", NULL), 1);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* The class of a claim was replaced by one with a policy: no other call deletes the volume of an
+ * earlier create, and a reported one has the name. */
+START_TEST(an_unreported_volume_without_a_policy_is_deleted_for_a_class_with_one) {
+    struct scene *scene = scene_with_source();
+
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
+    delete_untold(scene);
+    answer(scene, "POST", CONFIGS, 201, DONE, 0);
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 0);
+    create(scene, NULL, true, "0");
+    ck_assert(script_server_count(scene->api, "DELETE", "/v3/volumes/" PLAIN) == 1);
     scene_end(scene);
 }
 END_TEST
@@ -489,4 +510,5 @@ CHECK_MAIN("csi clones of configs", a_clone_uses_a_temporary_snapshot,
            a_source_is_deleted_with_leftovers_of_its_clones,
            a_name_belongs_to_one_volume_with_or_without_a_policy,
            of_concurrent_creates_the_one_without_a_policy_is_deleted,
+           an_unreported_volume_without_a_policy_is_deleted_for_a_class_with_one,
            a_reported_volume_is_not_deleted, volumes_are_cloned_from_their_own_kind_only)

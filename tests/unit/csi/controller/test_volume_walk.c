@@ -10,8 +10,12 @@ static char made[64], snapshot[64]; /* as reported last */
 
 /* ---- calls ---- */
 
-static unsigned create(struct door *door, int64_t gb, Csi__V1__VolumeContentSource *source) {
+static unsigned create_of(struct door *door, int64_t gb, Csi__V1__VolumeContentSource *source,
+                          const char *type) {
     Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    Csi__V1__CreateVolumeRequest__ParametersEntry
+        parameter = CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT,
+        *parameters = &parameter;
     Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
     Csi__V1__VolumeCapability *wanted = one_node();
     Csi__V1__CreateVolumeResponse *answer;
@@ -23,6 +27,10 @@ static unsigned create(struct door *door, int64_t gb, Csi__V1__VolumeContentSour
     request.n_volume_capabilities = 1;
     request.volume_capabilities = &wanted;
     request.volume_content_source = source;
+    parameter.key = (char[]){ "type" };
+    parameter.value = arena_text(service.world->arena, type);
+    request.n_parameters = type ? 1 : 0;
+    request.parameters = &parameters;
     code = call(door, RPC("CreateVolume"), &request, &csi__v1__create_volume_response__descriptor,
                 &answer);
     if (code == 0) {
@@ -30,6 +38,22 @@ static unsigned create(struct door *door, int64_t gb, Csi__V1__VolumeContentSour
         protobuf_c_message_free_unpacked(&answer->base, NULL);
     }
     return code;
+}
+
+static unsigned create(struct door *door, int64_t gb, Csi__V1__VolumeContentSource *source) {
+    return create_of(door, gb, source, NULL);
+}
+
+static unsigned create_typed(struct door *door) {
+    return create_of(door, 1, NULL, "other");
+}
+
+static unsigned create_of_missing_type(struct door *door) {
+    return create_of(door, 1, NULL, "missing");
+}
+
+static unsigned create_impossible(struct door *door) {
+    return create_of(door, INT64_C(1) << 32, NULL, NULL);
 }
 
 static unsigned create_plain(struct door *door) {
@@ -131,6 +155,12 @@ static unsigned cut(struct door *door) {
 
 static unsigned cut_other(struct door *door) {
     return cut_of(door, 1);
+}
+
+/* Deleted, as far as the orchestrator knows. */
+static unsigned cut_of_missing(struct door *door) {
+    service.volumes[2] = "6a1f4b1e-0000-4000-8000-000000000001";
+    return cut_of(door, 2);
 }
 
 static unsigned delete_snapshot(struct door *door) {
@@ -376,6 +406,8 @@ static const struct change {
 } changes[] = {
     { create_plain, create_larger, 6, check_larger, check_created },
     { create_plain, create_clone, 6, check_created, check_created },
+    { create_clone, create_plain, 6, check_created, check_created },
+    { create_plain, create_typed, 6, check_created, check_created },
     { cut, cut_other, 6, check_cut, check_cut },
     { publish, publish_readonly, 6, check_readonly, check_published },
     { publish_on_second, publish, 9, check_published, check_published_on_second },
@@ -413,6 +445,48 @@ START_TEST(a_changed_call_converges) {
 }
 END_TEST
 
+/* The caller gives up after a final code: then nothing is left of earlier calls that no response
+ * has reported. */
+START_TEST(a_final_refusal_leaves_nothing) {
+    static const struct {
+        unsigned (*before)(struct door *door), (*after)(struct door *door);
+        unsigned code;
+    } rows[] = {
+        { create_plain, create_of_missing_type, 3 },
+        { create_plain, create_impossible, 11 },
+        { create_clone, create_of_missing_type, 3 },
+        { cut, cut_of_missing, 5 },
+    };
+    struct door *door = &doors[0];
+    bool met = true;
+
+    open_doors(1);
+    for (unsigned fail_at = 1; met; fail_at++) {
+        int64_t reported;
+        unsigned code = 10;
+
+        begin();
+        door->fail_at = fail_at;
+        door->manner = DEAD_AFTER;
+        rows[_i].before(door);
+        met = door->requests >= fail_at;
+        door->fail_at = 0;
+        reported = COUNT("volumes v WHERE display_name = 'pvc' AND NOT EXISTS (SELECT 1 FROM "
+                         "volume_metadata m WHERE m.volume_id = v.id AND m.key = 'csi.untold')") +
+                   COUNT("snapshots s WHERE NOT EXISTS (SELECT 1 FROM snapshot_metadata m WHERE "
+                         "m.snapshot_id = s.id AND m.key = 'csi.untold')");
+        for (unsigned i = 0; i < MOST_ATTEMPTS && (code == 10 || code == 14); i++)
+            code = rows[_i].after(door);
+        ck_assert_msg(code == rows[_i].code || (reported && code == 6), "request %u: code %u",
+                      fail_at, code);
+        world_settle(service.world);
+        ck_assert_int_eq(COUNT("volumes") + COUNT("snapshots"), 2 + reported);
+        ck_assert_int_eq(world_check(service.world), 0);
+    }
+    close_doors(1);
+}
+END_TEST
+
 /* ---- calls that meet ---- */
 
 /* An attachment of which a publish was answered OK stays, unless it is its unpublish. */
@@ -435,6 +509,12 @@ static void check_delete_or_publish(void) {
     }
 }
 
+/* Whatever a caller was given is there. */
+static void check_one_created(void) {
+    ck_assert(first_code == 0 || met_code == 0);
+    check_created();
+}
+
 static const struct meeting meetings[] = {
     { begin_reserved, unpublish_second, publish, CODE(0), CODE(0), check_attachment },
     { begin_connected, unpublish_second, publish, CODE(0), CODE(0), check_attachment },
@@ -453,6 +533,7 @@ static const struct meeting meetings[] = {
     { begin, publish_on_second, publish, CODE(0) | CODE(9), CODE(0) | CODE(9), check_one_of_both },
     { begin, publish, unpublish_second, CODE(0), CODE(0), check_published },
     { begin, create_plain, create_plain, CODE(0), CODE(0), check_created },
+    { begin, create_typed, create_plain, CODE(0) | CODE(6), CODE(0) | CODE(6), check_one_created },
     { begin, cut, cut, CODE(0), CODE(0), check_cut },
     { begin, expand, publish, CODE(0), CODE(0), check_expanded },
     { begin, publish, expand, CODE(0), CODE(0), check_expanded },
@@ -485,6 +566,7 @@ int main(void) {
     tcase_add_loop_test(cases, a_repeated_call_converges_after_two_failed_requests, 0,
                         LENGTH(scenarios));
     tcase_add_loop_test(cases, a_changed_call_converges, 0, LENGTH(changes));
+    tcase_add_loop_test(cases, a_final_refusal_leaves_nothing, 0, 4);
     tcase_add_loop_test(cases, calls_that_meet_converge, 0, LENGTH(meetings));
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);

@@ -51,6 +51,7 @@ static inline int answer_of_world(struct door *door, const struct script_request
         const char *name, *value;
     } headers[] = { { UNIQUE_HEADER, "name" },
                     { UNIQUE_HEADER, "csi.name" },
+                    { UNREPORTED_HEADER, "csi.untold" },
                     { INCOMPLETE_HEADER, "true" } };
     struct world *world = service.world;
     int status;
