@@ -58,6 +58,14 @@ int controller_refused_volume(const struct client *api, struct arena *arena, con
 int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
                           size_t count, enum grpc_code otherwise, struct error *err);
 
+/*
+ * The code of a failed operation, and `what` has failed with the newest message about the object:
+ * RESOURCE_EXHAUSTED for lack of space, FAILED_PRECONDITION where only a detached volume can have
+ * it.
+ */
+int controller_failed(const struct client *api, struct arena *arena, const char *id,
+                      enum grpc_code otherwise, const char *what, struct error *err);
+
 /* Polling with growing pauses, up to a limit before the caller's deadline, so that the response
  * with the reason arrives in time. poll_again() pauses and returns true to poll again, false: timed
  * out. */

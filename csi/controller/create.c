@@ -245,15 +245,16 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
 /* It could not be created, or not at the required place. */
 static int discard_failed(const struct grpc_call *call, const struct client *api,
                           const struct remote_volume *volume, struct error *err) {
-    const char *id = volume->id;
+    int failure = controller_failed(
+        api, call->arena, volume->id, GRPC_RESOURCE_EXHAUSTED,
+        arena_format(call->arena, "Volume %s could not be created with this type and zone",
+                     volume->id),
+        err);
+    struct error why = *err;
     int result = controller_drop_unreported(call, api, &volume_kind, volume, err);
 
-    return result != 0
-               ? result
-               : grpc_refuse(
-                     err, GRPC_RESOURCE_EXHAUSTED,
-                     "Volume %s could not be created with this type and zone; its messages and the service's log have the reason.",
-                     id);
+    *err = result == 0 ? why : *err;
+    return result == 0 ? failure : result;
 }
 
 /* Marks it as reported, unless a config has the name. */

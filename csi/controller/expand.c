@@ -78,15 +78,16 @@ int controller_recover(const struct grpc_call *call, const struct client *api,
     return result == 0 ? controller_reset_extend(call, api, volume, err) : result;
 }
 
-static int check_result(const struct remote_volume *volume, int64_t new_gb, struct error *err) {
+static int check_result(const struct client *api, struct arena *arena,
+                        const struct remote_volume *volume, int64_t new_gb, struct error *err) {
     if (volume->size_gb >= new_gb)
         return 0;
-    if (strcmp(volume->status, FAILED_EXTEND) == 0)
-        return grpc_refuse(err, GRPC_INTERNAL, "Volume %s could not be extended to %jd GiB.",
-                           volume->id, (intmax_t)new_gb);
-    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
-                       "There is not enough capacity for %jd GiB of volume %s.", (intmax_t)new_gb,
-                       volume->id);
+    return controller_failed(api, arena, volume->id,
+                             strcmp(volume->status, FAILED_EXTEND) == 0 ? GRPC_INTERNAL
+                                                                        : GRPC_RESOURCE_EXHAUSTED,
+                             arena_format(arena, "Volume %s could not be extended to %jd GiB",
+                                          volume->id, (intmax_t)new_gb),
+                             err);
 }
 
 int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
@@ -120,7 +121,7 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
         result = volume.size_gb < new_gb ? extend(call, &api, &volume, new_gb, err)
                                          : controller_recover(call, &api, &volume, err);
     if (result == 0)
-        result = check_result(&volume, new_gb, err);
+        result = check_result(&api, call->arena, &volume, new_gb, err);
     if (result == 0 && request->capacity_range->limit_bytes > 0 &&
         volume.size_gb > request->capacity_range->limit_bytes / GIB)
         result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "Volume %s has %jd GiB and does not shrink.",

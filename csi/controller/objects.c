@@ -4,6 +4,7 @@
  */
 #include "csi/controller/controller.private.h"
 
+#include "client/messages.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
@@ -216,6 +217,22 @@ int controller_refused_of(const struct client *api, struct arena *arena, char *c
     }
     *err = refusal;
     return refused(state, otherwise, err);
+}
+
+/* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
+#define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
+
+int controller_failed(const struct client *api, struct arena *arena, const char *id,
+                      enum grpc_code otherwise, const char *what, struct error *err) {
+    struct remote_message why = { "", "see its messages and the service's log" };
+    struct error unknown;
+
+    messages_newest(api, arena, id, &why, &unknown);
+    if (strstr(why.text, "No space is left"))
+        otherwise = GRPC_RESOURCE_EXHAUSTED;
+    else if (strcmp(why.event_id, IN_USE_EVENT) == 0)
+        otherwise = GRPC_FAILED_PRECONDITION;
+    return grpc_refuse(err, otherwise, "%s: %s", what, why.text);
 }
 
 /* ---- delete ---- */

@@ -3,7 +3,6 @@
  */
 #include "csi/controller/controller.private.h"
 
-#include "client/messages.h"
 #include "common/cleanup.h"
 #include "common/words.h"
 
@@ -84,9 +83,6 @@ static int make(const struct grpc_call *call, const struct client *api,
     return result != 0 ? result : check_same(request, ret, err);
 }
 
-/* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
-#define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
-
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_snapshot *snapshot, struct error *err) {
     int result = controller_wait_idle(call, api, &snapshot_kind, snapshot, err);
@@ -96,16 +92,14 @@ static int ready(const struct grpc_call *call, const struct client *api,
     if (result != 0)
         return controller_outcome_unknown(result, err);
     if (strcmp(snapshot->status, "error") == 0) {
-        struct remote_message why = { "", "see its messages and the service's log" };
-        struct error unknown;
+        int failure = controller_failed(
+            api, call->arena, snapshot->id, GRPC_INTERNAL,
+            arena_format(call->arena, "Snapshot %s could not be created", snapshot->id), err);
+        struct error why = *err;
 
-        messages_newest(api, call->arena, snapshot->id, &why, &unknown);
         result = controller_drop_unreported(call, api, &snapshot_kind, snapshot, err);
-        if (result != 0)
-            return result;
-        return grpc_refuse(
-            err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
-            "Snapshot %s could not be created: %s", snapshot->id, why.text);
+        *err = result == 0 ? why : *err;
+        return result == 0 ? failure : result;
     }
     if (strcmp(snapshot->status, "error_deleting") == 0) {
         /* Without its handle no other call deletes an unreported one. */

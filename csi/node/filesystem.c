@@ -19,6 +19,7 @@
 #define MAKE_MS   (INT64_C(10) * 60 * 1000)
 #define CHECK_MS  (INT64_C(60) * 60 * 1000)
 #define TRIM_STEP (UINT64_C(64) << 20)
+#define BLANKED   (4 << 20) /* bytes */
 
 /* Bits of e2fsck's exit status; the higher ones report failures. */
 enum { CHECK_REPAIRED = 1, CHECK_RESTART = 2 };
@@ -129,10 +130,18 @@ static int run(struct arena *arena, const char *const *arguments, int64_t timeou
     return process_run(arena, arguments, &limits, ret, err);
 }
 
+/* Visible to users, unlike errors of a backend. */
+static int no_space(const char *program, struct error *err) {
+    return error_set(err, ERROR_OVER_QUOTA,
+                     "No space left on the storage of the volume's image: %s failed.", program);
+}
+
 static int program_failed(const char *program, const struct process_result *result,
                           enum error_kind kind, struct error *err) {
     const char *text = *result->errors ? result->errors : result->output;
 
+    if (strstr(text, "No space left"))
+        return no_space(program, err);
     return error_set(err, kind, "%s ended with status %d: %.300s", program, result->exit_status,
                      text);
 }
@@ -234,6 +243,23 @@ static int clear_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE]
     return 0;
 }
 
+/*
+ * After a failed mkfs: the device is blank again, so that the next attempt repeats it.  The writes
+ * to it report lack of space, which is an input/output error to mkfs.ext4.
+ */
+static int make_failed(const char *device, const char *program, const struct process_result *result,
+                       struct error *err) {
+    static const _Alignas(4096) char zeros[64 << 10];
+    autoclose int fd = open(device, O_RDWR | O_EXCL | O_DIRECT | O_CLOEXEC);
+    ssize_t written = fd < 0 ? -1 : 1;
+
+    errno = 0;
+    for (off_t at = 0; written > 0 && at < BLANKED; at += written)
+        written = pwrite(fd, zeros, sizeof(zeros), at);
+    return errno == ENOSPC || errno == EDQUOT ? no_space(program, err)
+                                              : program_failed(program, result, ERROR_BACKEND, err);
+}
+
 int filesystem_prepare(struct arena *arena, const char *device, const char *type, bool read_only,
                        struct error *err) {
     char found[FILESYSTEM_TYPE_SIZE];
@@ -259,8 +285,7 @@ int filesystem_prepare(struct arena *arena, const char *device, const char *type
 
         if (run(arena, arguments, MAKE_MS, &result, err) < 0)
             return -1;
-        return result.exit_status == 0 ? 0
-                                       : program_failed(arguments[0], &result, ERROR_BACKEND, err);
+        return result.exit_status == 0 ? 0 : make_failed(device, arguments[0], &result, err);
     }
     if (read_only || strcmp(type, "ext4") != 0 || is_mounted(device))
         return 0;

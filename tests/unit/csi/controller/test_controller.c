@@ -38,11 +38,14 @@ static struct wire_answer *send_request(struct scene *scene, const char *path,
     return scene_call(scene, path, bytes, size);
 }
 
+static const char *part = ""; /* of each refusal */
+
 static void expect(struct scene *scene, const char *path, const void *message, const char *code) {
     autofree struct wire_answer *answer = send_request(scene, path, message);
 
     ck_assert_msg(strcmp(answer->status, code) == 0, "%s: %s instead of %s: %s", path,
                   answer->status, code, answer->message);
+    ck_assert_msg(strstr(answer->message, part) != NULL, "%s", answer->message);
 }
 
 static void create_volume(struct scene *scene, const char *code) {
@@ -140,6 +143,56 @@ START_TEST(leftovers_of_a_failure_are_not_final) {
     create_volume(scene, "14");
     create_snapshot(scene, "14");
     scene_end(scene);
+}
+END_TEST
+
+static void expand(struct scene *scene, const char *code) {
+    Csi__V1__ControllerExpandVolumeRequest request =
+        CSI__V1__CONTROLLER_EXPAND_VOLUME_REQUEST__INIT;
+    Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+
+    range.required_bytes = INT64_C(2) << 30;
+    request.volume_id = (char[]){ ID };
+    request.capacity_range = &range;
+    expect(scene, "/csi.v1.Controller/ControllerExpandVolume", &request, code);
+}
+
+#define MESSAGE(text_) "{\"messages\": [{\"event_id\": \"e\", \"user_message\": \"" text_ "\"}]}"
+
+/* With the newest message about the object. */
+START_TEST(the_reason_of_a_failure_is_reported) {
+    static const struct {
+        const char *messages, *part, *create, *snapshot, *expand;
+    } rows[] = {
+        { MESSAGE("Failed. No space is left on the storage of the backend."),
+          "No space is left on the storage of the backend.", "8", "8", "8" },
+        { MESSAGE("The driver failed."), "The driver failed.", "8", "13", "13" },
+        { "{\"messages\": []}", "the service's log", "8", "13", "13" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        answer(scene, "GET", "/v3/messages*", 200, rows[i].messages);
+        answer_once(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error", UNTOLD)));
+        answer_once(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error", UNTOLD)));
+        answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
+        answer(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
+        answer_once(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("error", UNTOLD)));
+        answer_once(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("error", UNTOLD)));
+        answer(scene, "GET", "/v3/snapshots/" ID, 404, NULL);
+        answer_once(scene, "GET", "/v3/volumes/" ID, 404, NULL);
+        answer(scene, "DELETE", NULL, 202, NULL);
+        part = rows[i].part;
+        create_volume(scene, rows[i].create);
+        create_snapshot(scene, rows[i].snapshot);
+        ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 2);
+        answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("error_extending", "")));
+        answer(scene, "POST", "/v3/volumes/" ID "/action", 202, NULL);
+        expand(scene, rows[i].expand);
+        part = "";
+        scene_end(scene);
+    }
 }
 END_TEST
 
@@ -505,19 +558,17 @@ START_TEST(a_probe_waits_for_no_call) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller", a_failed_search_is_not_final,
-           a_created_object_that_is_not_found_is_not_final,
-           an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
-           an_unreported_object_is_deleted_again_after_a_failure,
-           a_reported_object_is_deleted_by_its_id_alone,
-           a_created_object_is_not_final_until_it_is_reported,
-           an_object_that_was_deleted_before_its_report_is_not_reported,
-           a_second_caller_gets_the_same_object_or_none,
-           a_created_group_is_not_final_until_it_is_shown, a_group_of_another_call_is_not_deleted,
-           a_failing_api_is_not_final, a_name_taken_by_a_concurrent_call_is_not_final,
-           a_row_deleted_between_two_pages_ends_the_list,
-           leftovers_of_a_publish_do_not_block_a_delete,
-           a_removed_member_does_not_block_a_group_snapshot,
-           the_snapshot_of_a_removed_member_is_shown_when_given,
-           a_group_snapshot_is_found_again_after_its_volumes_have_left,
-           a_group_snapshot_with_another_volume_is_deleted, a_probe_waits_for_no_call)
+CHECK_MAIN(
+    "csi controller", a_failed_search_is_not_final, a_created_object_that_is_not_found_is_not_final,
+    an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
+    the_reason_of_a_failure_is_reported, an_unreported_object_is_deleted_again_after_a_failure,
+    a_reported_object_is_deleted_by_its_id_alone,
+    a_created_object_is_not_final_until_it_is_reported,
+    an_object_that_was_deleted_before_its_report_is_not_reported,
+    a_second_caller_gets_the_same_object_or_none, a_created_group_is_not_final_until_it_is_shown,
+    a_group_of_another_call_is_not_deleted, a_failing_api_is_not_final,
+    a_name_taken_by_a_concurrent_call_is_not_final, a_row_deleted_between_two_pages_ends_the_list,
+    leftovers_of_a_publish_do_not_block_a_delete, a_removed_member_does_not_block_a_group_snapshot,
+    the_snapshot_of_a_removed_member_is_shown_when_given,
+    a_group_snapshot_is_found_again_after_its_volumes_have_left,
+    a_group_snapshot_with_another_volume_is_deleted, a_probe_waits_for_no_call)

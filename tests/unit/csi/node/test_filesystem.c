@@ -149,6 +149,42 @@ START_TEST(an_interrupted_mkfs_is_repeated) {
 }
 END_TEST
 
+/* At whatever write the storage is full: the reason is named, and with space again the device is
+ * formatted. */
+START_TEST(an_mkfs_without_space_is_repeated) {
+    static const char *const types[] = { "ext4", "xfs" };
+
+    ck_assert_int_eq(mkdir(path_of("small"), 0700), 0);
+    ck_assert_int_eq(shell("mount -t tmpfs -o size=96m none %s", path_of("small")), 0);
+    for (unsigned i = 0; i < 12; i++) {
+        const char *type = types[i % LENGTH(types)];
+        int file = open(path_of("small/image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600), result;
+
+        ck_assert_int_eq(ftruncate(file, 512 * MIB), 0);
+        assert_ok(loop_attach(file, "scoria:00000000:v", &(struct loop_how){ 0 }, &loop, &err));
+        loop_path(loop.number, device);
+        ck_assert_int_eq(shell("head -c %uk /dev/zero >%s; true", 96 * 1024 - 32 * (1U << i / 2),
+                               path_of("small/filler")),
+                         0);
+        result = filesystem_prepare(arena, device, type, false, &err);
+        if (i < 2)
+            ck_assert_int_eq(result, -1);
+        if (result < 0) {
+            ck_assert_msg(err.kind == ERROR_OVER_QUOTA && strstr(err.message, "No space left"),
+                          "%s, %u: %s", type, i, err.message);
+            assert_type("");
+        }
+        ck_assert_int_eq(unlink(path_of("small/filler")), 0);
+        assert_ok(filesystem_prepare(arena, device, type, false, &err));
+        assert_type(type);
+        detach(file);
+        ck_assert_int_eq(unlink(path_of("small/image")), 0);
+    }
+    ck_assert_int_eq(umount2(path_of("small"), MNT_DETACH), 0);
+    ck_assert_int_eq(rmdir(path_of("small")), 0);
+}
+END_TEST
+
 START_TEST(a_damaged_file_system_is_refused_and_a_small_fault_repaired) {
     int file = attach(64 * MIB, false);
 
@@ -332,6 +368,7 @@ END_TEST
 
 NODE_MAIN("filesystem", only_a_blank_device_is_formatted, other_content_is_left_alone,
           a_blank_device_that_may_not_be_written_is_refused, an_interrupted_mkfs_is_repeated,
+          an_mkfs_without_space_is_repeated,
           a_damaged_file_system_is_refused_and_a_small_fault_repaired,
           xfs_grows_while_it_is_mounted, ext4_grows_before_it_is_mounted,
           all_of_an_ext4_is_checked_when_it_grows_and_not_before, no_volume_may_stop_the_kernel,
