@@ -11,6 +11,7 @@
 #include "declared/reconcile.private.h"
 
 #include "common/assert.h"
+#include "common/no_space.h"
 #include "common/quantity.h"
 #include "declared/snapshot_node.h"
 #include "json/json.h"
@@ -108,13 +109,16 @@ static const char *find_failure(const struct reconcile *r, const struct document
     const char *obstacle =
         snapshot_node_obstacle(r->work->arena, update_spec(&r->volume),
                                tree_text(r->config.before.body, "publish.nodeId"));
+    struct error reason;
 
     if (obstacle)
         return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
     if (!*tree_text(report, "message"))
         return NULL;
-    return arena_format(r->work->arena, "Node %s could not take snapshot %s, and retries.",
-                        node ? node : "-", name);
+    error_set(&reason, ERROR_BACKEND, "%s", tree_text(report, "message"));
+    return arena_format(r->work->arena, "Node %s could not take snapshot %s%s, and retries.",
+                        node ? node : "-", name,
+                        error_is_no_space(&reason) ? ": no space is left on its pools" : "");
 }
 
 static int read_report(struct reconcile *r, struct error *err) {

@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-#define RETRY_FIRST_S 5
-#define RETRY_MOST_S  320
-
 bool volume_controller_has_job(const struct volume_controller *controller) {
     enum target_job job = controller->status.job;
 
@@ -50,15 +47,6 @@ volume_controller_assigned_snapshot(const struct volume_controller *controller, 
     return NULL;
 }
 
-void volume_controller_fail_snapshot(struct volume_controller *controller,
-                                     const struct error *why) {
-    static const struct backoff_limits pauses = { .first_us = RETRY_FIRST_S * SECOND_US,
-                                                  .most_us = RETRY_MOST_S * SECOND_US };
-
-    backoff_fail(&controller->snapshot_backoff, &pauses, clock_monotonic_us());
-    controller->snapshot_trouble = *why;
-}
-
 void volume_controller_end_jobs(struct volume_controller *controller) {
     const struct target_status *status = &controller->status;
 
@@ -74,10 +62,10 @@ void volume_controller_end_jobs(struct volume_controller *controller) {
         return;
     if (status->job == TARGET_SNAPSHOT_FAILED &&
         volume_controller_assigned_snapshot(controller, controller->snapshot)) {
-        volume_controller_fail_snapshot(controller, &status->job_error);
+        rebuild_failures_add(&controller->rebuild_failures, REBUILD_FAILURE_SNAPSHOT,
+                             &status->job_error, clock_monotonic_us());
     } else {
-        backoff_reset(&controller->snapshot_backoff);
-        controller->snapshot_trouble = (struct error){ 0 };
+        rebuild_failures_forget(&controller->rebuild_failures, REBUILD_FAILURE_SNAPSHOT);
     }
     volume_controller_take_work(controller, REPLICA_WORK_ENDS);
 }

@@ -25,6 +25,34 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
            pool.state == POOL_ONLINE;
 }
 
+/* A snapshot needs it in as many pools as the volume needs replicas. */
+void volume_controller_note_space(struct volume_controller *controller) {
+    const struct assignment_volume *volume = &controller->assignment->volume;
+    struct rebuild_failures *failures = &controller->rebuild_failures;
+    int64_t all[MEMBERS_MOST];
+    unsigned count = 0, needed = controller->status.needed;
+
+    if (!rebuild_failures_lack_space(failures))
+        return;
+    for (unsigned i = 0; i < volume->count; i++) {
+        struct pool_status pool;
+        unsigned k = count;
+
+        if (volume_controller_is_remote(controller, i) ||
+            !local_pool_status(controller->calls, volume->replicas[i].pool,
+                               assignment_pool(volume, volume->replicas[i].uid), &pool) ||
+            pool.state != POOL_ONLINE)
+            continue;
+        rebuild_failures_note_space(failures, volume->replicas[i].uid, pool.free_bytes);
+        for (; k > 0 && all[k - 1] < pool.free_bytes; k--)
+            all[k] = all[k - 1];
+        all[k] = pool.free_bytes;
+        count++;
+    }
+    if (needed > 0 && count >= needed)
+        rebuild_failures_note_space(failures, REBUILD_FAILURE_SNAPSHOT, all[needed - 1]);
+}
+
 /* The required change of replicas. */
 struct change {
     struct replica assigned[MEMBERS_MOST]; /* all but the one to be removed */

@@ -48,14 +48,16 @@ int volume_controller_cancel_snapshot(struct volume_controller *controller, stru
 
 void volume_controller_snapshot(struct volume_controller *controller) {
     const struct assignment_volume *volume = &controller->assignment->volume;
+    const struct rebuild_failure *failure;
     unsigned next = 0;
     const char *uid;
     struct error err;
     int outcome;
 
     volume_controller_end_jobs(controller);
+    failure = rebuild_failures_find(&controller->rebuild_failures, REBUILD_FAILURE_SNAPSHOT);
     if (volume_controller_has_job(controller) ||
-        backoff_waits(&controller->snapshot_backoff, clock_monotonic_us()))
+        (failure && backoff_waits(&failure->backoff, clock_monotonic_us())))
         return;
     while (next < volume->snapshot_count && size_of(controller, volume->snapshots[next].uid) != 0)
         next++;
@@ -68,7 +70,8 @@ void volume_controller_snapshot(struct volume_controller *controller) {
     if (outcome < 0) {
         log_warning(NULL, "snapshot not started, retrying", "volume_id", controller->uid,
                     "snapshot_id", uid, "reason", err.message, NULL);
-        volume_controller_fail_snapshot(controller, &err);
+        rebuild_failures_add(&controller->rebuild_failures, REBUILD_FAILURE_SNAPSHOT, &err,
+                             clock_monotonic_us());
     }
     if (outcome > 0) {
         volume_controller_take_work(controller, REPLICA_WORK_SNAPSHOT_BEGINS);
@@ -79,19 +82,20 @@ void volume_controller_snapshot(struct volume_controller *controller) {
 
 json_t *volume_controller_snapshots_json(const struct volume_controller *controller) {
     const struct assignment_volume *volume = &controller->assignment->volume;
-    const char *why = controller->snapshot_trouble.kind == ERROR_NONE
-                          ? NULL
-                          : controller->snapshot_trouble.message;
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&controller->rebuild_failures, REBUILD_FAILURE_SNAPSHOT);
     json_t *list = json_array();
 
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
         const char *uid = volume->snapshots[i].uid;
         int64_t bytes = size_of(controller, uid);
 
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o*, s:o*}", "uid", uid, "phase",
-                                              bytes > 0 ? "Ready" : "Pending", "sizeBytes",
-                                              bytes > 0 ? json_integer(bytes) : NULL, "message",
-                                              bytes <= 0 && why ? assignment_message(why) : NULL));
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:o*, s:o*}", "uid", uid, "phase",
+                      bytes > 0 ? "Ready" : "Pending", "sizeBytes",
+                      bytes > 0 ? json_integer(bytes) : NULL, "message",
+                      bytes <= 0 && failure ? assignment_message(failure->why.message) : NULL));
     }
     return list;
 }

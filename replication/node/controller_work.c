@@ -120,6 +120,7 @@ static int reconcile(struct volume_controller *controller, int outcome, struct e
     if (volume_controller_reconcile_exports(controller, &reason) < 0 && outcome >= 0)
         outcome = error_pass(err, &reason);
     daemon_trim_log(controller->run);
+    volume_controller_note_space(controller);
     volume_controller_snapshot(controller);
     if (volume_controller_check_calls(controller, err) < 0)
         return -1;

@@ -1,9 +1,13 @@
 #include "replication/node/rebuild_failures.h"
 
 #include "common/cleanup.h"
+#include "common/no_space.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* That much more than there was is worth an attempt, and twice as much. */
+#define SPACE_BYTES (INT64_C(1) << 20)
 
 static const struct backoff_limits pauses = { .first_us = 5 * SECOND_US,
                                               .most_us = 320 * SECOND_US };
@@ -42,6 +46,7 @@ void rebuild_failures_add(struct rebuild_failures *failures, const char *replica
 
     backoff_fail(&failure->backoff, &pauses, now_us);
     failure->why = *why;
+    failure->least_free_bytes = -1;
 }
 
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica) {
@@ -61,6 +66,31 @@ void rebuild_failures_see(struct rebuild_failures *failures, const char *replica
             failure->away = true;
         else if (failure->away)
             *failure = (struct rebuild_failure){ .replica = "" };
+    }
+}
+
+bool rebuild_failures_lack_space(const struct rebuild_failures *failures) {
+    bool lack = false;
+
+    for (unsigned i = 0; i < LENGTH(failures->of); i++)
+        lack |= failures->of[i].backoff.failures > 0 && error_is_no_space(&failures->of[i].why);
+    return lack;
+}
+
+void rebuild_failures_note_space(struct rebuild_failures *failures, const char *replica,
+                                 int64_t free_bytes) {
+    for (unsigned i = 0; i < LENGTH(failures->of); i++) {
+        struct rebuild_failure *failure = &failures->of[i];
+        int64_t least = failure->least_free_bytes;
+
+        if (failure->backoff.failures == 0 || strcmp(failure->replica, replica) != 0 ||
+            !error_is_no_space(&failure->why))
+            continue;
+        if (least >= 0 && free_bytes > 2 * least + SPACE_BYTES) {
+            failure->backoff.due_us = 0;
+            least = free_bytes;
+        }
+        failure->least_free_bytes = least < 0 || free_bytes < least ? free_bytes : least;
     }
 }
 

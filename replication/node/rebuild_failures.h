@@ -1,6 +1,6 @@
 /*
- * Failed rebuilds of one volume, for each replica: a replica that cannot be rebuilt, as on a full
- * pool, delays its own next attempt only.
+ * Failed rebuilds and repairs of one volume, for each replica: a replica that cannot be rebuilt, as
+ * on a full pool, delays its own next attempt only.  A snapshot that failed is one of them.
  */
 #pragma once
 
@@ -11,15 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define REBUILD_FAILURE_SNAPSHOT "snapshot" /* in place of a replica */
+
 struct rebuild_failure {
     char replica[UUID_SIZE]; /* "": none */
     struct backoff backoff;
     struct error why;
-    bool away; /* the replica cannot be rebuilt now: its pool is missing or fails */
+    bool away;                /* the replica cannot be rebuilt now: its pool is missing or fails */
+    int64_t least_free_bytes; /* of its pool since then; -1: not known */
 };
 
 struct rebuild_failures {                        /* all zeros: none */
-    struct rebuild_failure of[MEMBERS_MOST + 1]; /* and failures of no single replica */
+    struct rebuild_failure of[MEMBERS_MOST + 2]; /* and of no single replica, and of a snapshot */
     unsigned decisions;
 };
 
@@ -29,6 +32,11 @@ void rebuild_failures_add(struct rebuild_failures *failures, const char *replica
 /* Notes whether the replica can be rebuilt now.  The return of its pool resets its failures, and
  * its next attempt is due. */
 void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready);
+bool rebuild_failures_lack_space(const struct rebuild_failures *failures);
+/* Free space of its pool;  After a failure for lack of space, more space makes the next
+ * attempt due. */
+void rebuild_failures_note_space(struct rebuild_failures *failures, const char *replica,
+                                 int64_t free_bytes);
 /* `decisions`: of the volume's target (target_status).  Each may have made blocks readable that a
  * rebuild could not read: the next attempt of every replica is due, with its failures still
  * counted. */

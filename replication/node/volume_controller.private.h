@@ -63,9 +63,7 @@ struct volume_controller {
     unsigned resyncs;                    /* status.resyncs at the start of the running one */
     char scrubbed_at[SCRUB_TIME_SIZE];   /* end of the last one; "": none */
     char snapshot[UUID_SIZE];            /* the current or last one */
-    struct error snapshot_trouble;
-    struct backoff snapshot_backoff;
-    unsigned revert; /* enum node_revert_state, of the target */
+    unsigned revert;                     /* enum node_revert_state, of the target */
     int64_t attempt; /* number of the current attempt at the revert; 0: none yet */
     struct {
         int64_t number;
@@ -125,6 +123,8 @@ int volume_controller_probe_replicas(struct volume_controller *controller, struc
 /* The next step of rebuilding, repairing, adding or removing a replica: one at a time, and within
  * the limit of the node (`rebuilds`). */
 void volume_controller_rebuild(struct volume_controller *controller);
+/* After failures for lack of space: the attempts that have more of it are due. */
+void volume_controller_note_space(struct volume_controller *controller);
 /* The next step of comparing them, if that is due; `soon`, or an interval from now on. */
 void volume_controller_scrub(struct volume_controller *controller);
 void volume_controller_scrub_soon(struct volume_controller *controller);
@@ -160,7 +160,6 @@ void volume_controller_end_rebuild(struct volume_controller *controller, const c
 /* NULL: it is not assigned. */
 const struct assignment_snapshot *
 volume_controller_assigned_snapshot(const struct volume_controller *controller, const char *uid);
-void volume_controller_fail_snapshot(struct volume_controller *controller, const struct error *why);
 /* Yields to other volumes; it is resumed when it is due. */
 void volume_controller_end_scrub(struct volume_controller *controller);
 

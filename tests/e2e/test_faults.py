@@ -2,9 +2,11 @@
 A declared volume with one pool that fails, or hangs, on reads, writes or flushes alone: clients go
 on with the others, the volume's status shows it, and all is whole again afterwards. With two of
 three at once no answered write is lost, and the volume recovers by itself: $FAULT_ROUNDS times, in
-an order that $FAULT_SEED decides. Replicas of a pool that takes no writes are replaced on another.
+an order that $FAULT_SEED decides. Replicas of a pool that takes no writes are replaced on another. A
+snapshot waits for space in two full pools.
 """
 
+import errno
 import os
 import random
 import signal
@@ -265,4 +267,71 @@ class ReadOnly(FaultCase):
         self.assertEqual(os.listdir(self.path("behind-" + POOLS[2])), ["scoria-pool"])
         until(disk.connect, 60, "a connection")
         disk.check()
+        self.end(name, disk)
+
+
+class FullPools(DeclaredCase):
+    """Two of three pools are small file systems, which another file fills."""
+
+    pools = POOLS
+
+    @classmethod
+    def more_options(cls):
+        for pool in FAULTY:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=96m", "tmpfs", cls.path(pool)],
+                           check=True)
+            cls.addClassCleanup(subprocess.run, ["umount", "-l", cls.path(pool)], check=False)
+        return (*cls.storage("run", *cls.pools), "--storage.heartbeat_interval=1")
+
+    def filler(self, pool):
+        return os.path.join(self.path(pool), "filler")
+
+    def fill(self, pool):
+        with open(self.filler(pool), "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(MIB)):
+                    pass
+            except OSError as failure:
+                self.assertEqual(failure.errno, errno.ENOSPC)
+
+    def make_space(self):
+        for pool in FAULTY:
+            if os.path.exists(self.filler(pool)):
+                os.unlink(self.filler(pool))
+
+    def recover(self, name, disk):
+        self.make_space()
+
+        def healthy():
+            conditions = {row["type"]: row["status"]
+                          for row in self.config(name)["status"]["conditions"]}
+            status = self.volume_of(name)["status"]
+            scrub = status.get("scrub", {})
+            return status["phase"] == "Healthy" and conditions["Redundant"] == "True" and \
+                not scrub.get("resynchronizing") and not scrub.get("undecidedBlocks")
+
+        until(healthy, 120, "all to be healthy")
+        until(disk.connect, 60, "a connection")
+        disk.check()
+
+    def test_a_snapshot_in_full_pools_is_taken_when_there_is_space(self):
+        name, path = "waiting", "/volume_config_snapshots"
+        self.addCleanup(self.make_space)
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        disk.write(BLOCKS)
+        for pool in FAULTY:
+            self.fill(pool)
+        self.api.ask("POST", path, {"volume_config_snapshot": {
+            "metadata": {"name": name}, "spec": {"volumeName": name}}})
+
+        def status():
+            return self.api.ask("GET", f"{path}/{name}")["volume_config_snapshot"].get("status", {})
+        until(lambda: "space" in status().get("message", ""), 60, "the reason to be reported")
+        time.sleep(20)  # several attempts
+        self.assertEqual(status()["phase"], "Pending")
+        self.recover(name, disk)
+        until(lambda: status()["phase"] == "Ready", 15, "the snapshot")
+        self.api.ask("DELETE", f"{path}/{name}")
+        until(lambda: not self.api.ask("GET", path)["volume_config_snapshots"], 60, "an end")
         self.end(name, disk)

@@ -162,9 +162,14 @@ WORK_TEST(a_failed_snapshot_is_reported_and_retried) {
     settle(work, config);
     report_taken(work, config, id, "/srv/pool-a: No space left on device");
     settle(work, config);
-    ck_assert(
-        has_event(work, config,
-                  "Warning SnapshotFailed 1: Node host-a could not take snapshot s, and retries."));
+    ck_assert(has_event(
+        work, config,
+        "Warning SnapshotFailed 1: Node host-a could not take snapshot s: no space is left "
+        "on its pools, and retries."));
+    report_taken(work, config, id, "/srv/pool-a: Input/output error");
+    settle(work, config);
+    ck_assert_str_eq(snapshot_at(work, id, "status.message"),
+                     "\"Node host-a could not take snapshot s, and retries.\"");
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
     ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
     report_taken(work, config, id, NULL);

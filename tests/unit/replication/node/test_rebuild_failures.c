@@ -46,6 +46,30 @@ START_TEST(each_failure_in_a_row_doubles_the_wait_up_to_a_limit) {
 }
 END_TEST
 
+START_TEST(an_attempt_is_due_when_a_full_pool_has_space) {
+    const int64_t mib = INT64_C(1) << 20;
+    struct rebuild_failures failures = { 0 };
+    struct error other;
+
+    ck_assert(!rebuild_failures_lack_space(&failures));
+    error_set(&other, ERROR_BACKEND, "Input/output error");
+    rebuild_failures_add(&failures, B, &other, 0);
+    ck_assert(!rebuild_failures_lack_space(&failures));
+    rebuild_fails(&failures, A, 0);
+    ck_assert(rebuild_failures_lack_space(&failures));
+    rebuild_failures_note_space(&failures, A, 3 * mib);
+    rebuild_failures_note_space(&failures, A, 2 * mib);
+    rebuild_failures_note_space(&failures, A, 5 * mib);
+    rebuild_failures_note_space(&failures, B, 9 * mib); /* its failure was another one */
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, 1), -1);
+    rebuild_failures_note_space(&failures, A, 5 * mib + 1);
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, 1), 0);
+    rebuild_fails(&failures, A, 1);
+    rebuild_failures_note_space(&failures, A, 5 * mib + 1); /* that was not enough */
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, 2), -1);
+}
+END_TEST
+
 START_TEST(a_returned_pool_ends_the_wait_of_its_replica_alone) {
     struct rebuild_failures failures = { 0 };
 
@@ -100,6 +124,7 @@ END_TEST
 
 CHECK_MAIN("rebuild_failures", a_replica_that_cannot_be_rebuilt_does_not_delay_another,
            each_failure_in_a_row_doubles_the_wait_up_to_a_limit,
+           an_attempt_is_due_when_a_full_pool_has_space,
            a_returned_pool_ends_the_wait_of_its_replica_alone,
            a_decision_about_refused_blocks_makes_the_next_attempt_due,
            failures_of_more_replicas_than_a_volume_has_replace_the_oldest)
