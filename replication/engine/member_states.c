@@ -20,6 +20,7 @@ static const char *const events[] = {
     [MEMBER_JOINS] = "rebuild ends",
     [MEMBER_MISSED] = "missed a write",
     [MEMBER_FILE_LOST] = "file was replaced",
+    [MEMBER_RESUMES] = "resynchronization begins",
     [MEMBER_EVICTED] = "evicted",
 };
 
@@ -68,6 +69,8 @@ static const struct state_row rows[] = {
     STARTS(MEMBER_IS_FAILING),
     MISSES(MEMBER_IS_FAILING, MEMBER_IS_FAILING),
     LOSES(MEMBER_IS_FAILING, MEMBER_IS_UNLINKED),
+    ROW(MEMBER_IS_FAILING, MEMBER_RESUMES, MEMBER_IS_VOTING,
+        "The missed writes of the replica are found when all are compared."),
     EVICTS(MEMBER_IS_FAILING),
 
     STARTS(MEMBER_IS_UNLINKED),

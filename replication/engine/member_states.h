@@ -23,6 +23,7 @@ enum member_event {
     MEMBER_JOINS,
     MEMBER_MISSED,
     MEMBER_FILE_LOST,
+    MEMBER_RESUMES, /* all are resynchronized: it counts as any other */
     MEMBER_EVICTED,
 };
 

@@ -160,6 +160,9 @@ void target_sweep(const char *run);
 /* As target_start(): clients lose their connection, and find the new size after the next one. */
 int target_resize(struct target *target, int64_t size_bytes, struct error *err);
 
+/* The same with the present size, as after an unclean stop where the replicas may differ. */
+int target_restart(struct target *target, struct error *err);
+
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err);
 /* At once if it serves; target_watch() makes the file, or removes it. */
 int target_set_export(struct target *target, enum target_export export, struct error *err);
@@ -231,6 +234,14 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
  * are being resynchronized: then the sources of a rebuild differ, too. ERROR_CONFLICT: no other
  * replica votes. */
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err);
+
+/*
+ * Where too few voters lack no write, those that lack some stay, as the blocks that one lacks may
+ * be those that another one has. When their pools take writes again they count as all others do
+ * after an unclean stop: all are compared, and the outvoted ones repaired.  ERROR_UNAVAILABLE: one
+ * has failed a moment ago, and more reports of it may come.
+ */
+int target_resume(struct target *target, struct error *err);
 
 /* Removes a replica from the quorum, durably. ERROR_CONFLICT: it is needed. */
 int target_evict(struct target *target, const char *replica, struct error *err);

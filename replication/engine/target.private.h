@@ -128,6 +128,8 @@ void target_next(struct target *target, enum target_event event);
  * lacks the write; a revert is repeated without it. */
 void target_note_failing(struct target *target, struct member *member, enum member_event event);
 bool target_serves(const struct target *target);
+/* Voters may lack writes that are not reported. */
+bool target_is_resynchronizing(const struct target *target);
 /* All voters are known to have each write: no stop is clean otherwise. */
 bool target_is_equal(const struct target *target);
 
@@ -371,7 +373,5 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
                   bool grows, int64_t speed, struct error *err);
 /* As target_stop(), but the file stays, and waits for the next start. */
 int target_stop_serving(struct target *target, struct error *err);
-/* A new daemon with another threshold: clients reconnect. As target_start(). */
-int target_restart(struct target *target, struct error *err);
 /* Adopts the running daemon. -1: it is incomplete. */
 int target_adopt(struct target *target, struct error *err);

@@ -25,6 +25,7 @@ static const char *const events[] = {
     [TARGET_ADOPTED] = "daemon adopted",
     [TARGET_REPORTS_LOST] = "reports lost",
     [TARGET_WRITE_MISSED] = "a replica misses a write",
+    [TARGET_RESUMES] = "failed replicas resume",
     [TARGET_COMPARISON_BEGUN] = "comparison begins",
     [TARGET_BLOCK_UNDECIDED] = "a block has no majority",
     [TARGET_DECIDED] = "refused blocks are written",
@@ -50,7 +51,9 @@ static const char *const actions[] = {
 /* Clients are admitted. */
 #define OPEN(STATE) \
     { STATE, TARGET_REPORTS_LOST, TARGET_IS_RESYNCHRONIZING, TARGET_RESYNCS, LOST }, \
-    NO_CHANGE(STATE, TARGET_WRITE_MISSED, "The replica is evicted, or its missed writes are refused."), \
+    NO_CHANGE(STATE, TARGET_WRITE_MISSED, "The replica is evicted, or stays where it is needed."), \
+    { STATE, TARGET_RESUMES, TARGET_IS_RESYNCHRONIZING, TARGET_RESYNCS, \
+      "Too many replicas have missed writes; all are compared." }, \
     ENDS(STATE)
 
 /* None is; a comparison changes nothing. */

@@ -28,6 +28,7 @@ enum target_event {
     TARGET_ADOPTED,
     TARGET_REPORTS_LOST,
     TARGET_WRITE_MISSED,
+    TARGET_RESUMES, /* with voters that have missed writes */
     TARGET_COMPARISON_BEGUN,
     TARGET_BLOCK_UNDECIDED,
     TARGET_DECIDED, /* refused blocks have a majority: they were written again */

@@ -104,6 +104,10 @@ bool target_serves(const struct target *target) {
     return target->phase >= TARGET_IS_IN_SYNC;
 }
 
+bool target_is_resynchronizing(const struct target *target) {
+    return target->phase == TARGET_IS_RESYNCHRONIZING || target->phase == TARGET_IS_UNDECIDED;
+}
+
 bool target_is_equal(const struct target *target) {
     return target->phase == TARGET_IS_IN_SYNC || target->phase == TARGET_IS_REVERTED;
 }

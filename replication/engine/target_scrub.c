@@ -35,6 +35,7 @@ struct copies {
     bool sums;
     int64_t epoch;
     unsigned count;
+    unsigned failing; /* of them, and of the others */
     struct member *members[MEMBERS_MOST];
     char *pieces[MEMBERS_MOST]; /* in `buffer` */
     char *buffer;
@@ -44,9 +45,18 @@ struct copies {
     bool patient;     /* one block has had the time that it needs */
 };
 
+static unsigned count_failing(const struct target *target) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < target->count; i++)
+        count += member_votes(&target->members[i]) && member_fails(&target->members[i]);
+    return count;
+}
+
 /* `failing`: includes those that missed a write, which are read as the others are. */
 static void begin_copies(struct target *target, struct copies *copies, bool failing) {
     copies->epoch = target->epoch;
+    copies->failing = count_failing(target);
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= member_votes(&target->members[i]) && !member_is_local(&target->members[i]);
     copies->quiet_us = copies->sums ? target->silence_ms * 1000 + REMOTE_SLACK_US : 0;
@@ -223,7 +233,8 @@ static void note_difference(struct target *target, const struct copies *copies, 
     for (unsigned i = 0; i < copies->count; i++) {
         struct member *member = copies->members[i];
 
-        if (memcmp(copies->pieces[winner], copies->pieces[i], width(copies, copies->block)) == 0)
+        if (member_fails(member) ||
+            memcmp(copies->pieces[winner], copies->pieces[i], width(copies, copies->block)) == 0)
             continue;
         if (member->mismatches++ == 0)
             log_warning(NULL, "replica is damaged", "volume_id", target->volume, "replica_id",
@@ -244,8 +255,7 @@ static int compare_block(struct target *target, struct copies *copies, int64_t a
     if (outcome > 0) {
         /* A missed write is reported by now: that replica is stale, and not damaged. */
         (void)watch_events(target, &ignored);
-        for (unsigned i = 0; i < copies->count; i++)
-            busy |= member_fails(copies->members[i]);
+        busy |= count_failing(target) != copies->failing;
         if (!busy)
             note_difference(target, copies, at, scrub);
     }
@@ -311,31 +321,46 @@ void scrub_recheck(struct target *target) {
         target_next(target, TARGET_DECIDED);
 }
 
+/* -1: a replica could not be read. */
+static int compare(struct target *target, struct copies *copies, int64_t end,
+                   struct target_scrub *scrub, struct error *err) {
+    const int64_t size = target->size_bytes;
+    int result = 0;
+
+    if (copies->count < 2)
+        scrub->at_bytes = size;
+    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
+           clock_boottime_us() < copies->until_us) {
+        int64_t left;
+
+        scrub->at_bytes = find_data(copies, scrub->at_bytes, size);
+        left = size - scrub->at_bytes;
+        if (left > 0)
+            result = compare_piece(target, copies, left < (int64_t)PIECE ? (size_t)left : PIECE,
+                                   scrub, err);
+    }
+    free(copies->buffer);
+    return result;
+}
+
+/* While replicas are resynchronized, a vote of one that fails decides where others differ. */
 int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
                  struct error *err) {
-    struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
-    int64_t size = target->size_bytes, begun = scrub->at_bytes, end = begun + bytes;
-    int result = 0;
+    const int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    const int64_t begun = scrub->at_bytes, end = begun + bytes;
+    int result = -1;
 
     assert(bytes > 0 && begun >= 0);
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    begin_copies(target, &copies, false);
     if (begun == 0)
         target_next(target, TARGET_COMPARISON_BEGUN);
-    if (copies.count < 2)
-        scrub->at_bytes = size;
-    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
-           clock_boottime_us() < copies.until_us) {
-        int64_t left = size - scrub->at_bytes;
+    for (int failing = target_is_resynchronizing(target); failing >= 0 && result < 0; failing--) {
+        struct copies copies = { .until_us = until_us };
 
-        scrub->at_bytes = find_data(&copies, scrub->at_bytes, size);
-        left = size - scrub->at_bytes;
-        if (left > 0)
-            result = compare_piece(target, &copies, left < (int64_t)PIECE ? (size_t)left : PIECE,
-                                   scrub, err);
+        begin_copies(target, &copies, failing > 0);
+        result = compare(target, &copies, end, scrub, err);
     }
-    free(copies.buffer);
     if (result == 0) {
         assert(begun <= scrub->at_bytes);
         /* One that began before the reason to compare has missed a part. */
@@ -343,5 +368,5 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
             target->compared_bytes = scrub->at_bytes;
         target_note_compared(target);
     }
-    return result < 0 ? -1 : scrub->at_bytes < size;
+    return result < 0 ? -1 : scrub->at_bytes < target->size_bytes;
 }

@@ -54,14 +54,21 @@ int target_lock_replicas(struct target *target, struct error *err) {
     return 0;
 }
 
+/* One that fails leaves then, if the others are enough. */
 void target_note_compared(struct target *target) {
+    unsigned equal = 0;
+
     if (target->phase != TARGET_IS_RESYNCHRONIZING || target->compared_bytes < target->size_bytes)
         return;
     TARGET_FOREACH(member, target) {
-        if (member_votes(member) && (member_fails(member) || member->mismatches > 0))
+        if (!member_votes(member) || member_fails(member))
+            continue;
+        if (member->mismatches > 0)
             return;
+        equal++;
     }
-    target_next(target, TARGET_COMPARED);
+    if (equal >= target->threshold)
+        target_next(target, TARGET_COMPARED);
 }
 
 /* ---- generations ---- */

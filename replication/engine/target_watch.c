@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/no_space.h"
 #include "replication/engine/deadline.h"
 
 #include <string.h>
@@ -33,15 +34,27 @@ static bool is_rebuilt(const struct target *target, const struct member *member)
     return target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
 }
 
-/* A member of the generation that failed to join, or may fail, does not make up for it. */
+/* A remote one that has failed a request has lost its connection, unless its pool is full. */
+static bool is_readable(const struct member *member) {
+    return member_is_local(member) || error_is_no_space(&member->why);
+}
+
+/*
+ * A member of the generation that failed to join, or may fail, does not make up for it. Nor for one
+ * that lacks writes does another one that lacks some, of other blocks: each block with a majority
+ * has it only while all vote. Where the file is lost, the writes since then are, too.
+ */
 static bool is_needed(const struct target *target, const struct member *member) {
+    const bool lacks_writes = member->state == MEMBER_IS_FAILING && is_readable(member);
     unsigned others = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *other = &target->members[i];
 
         others += other != member && member_votes(other) && !is_rebuilt(target, other) &&
-                  generation_has(&target->current, other->replica.uid);
+                  generation_has(&target->current, other->replica.uid) &&
+                  (!lacks_writes || (!member_fails(other) && other->mismatches == 0 &&
+                                     !target_is_resynchronizing(target)));
     }
     return generation_has(&target->current, member->replica.uid) &&
            others < generation_needed(&target->current);
@@ -84,8 +97,7 @@ static const struct member *find_failing(struct target *target, bool lost, unsig
 }
 
 /* Includes those that a generation was written without, because they did not take it. A needed one
- * stays, and where it differs the block is refused: of several the one that was the last to fail,
- * which has the writes that were answered before, unless its file is lost. */
+ * stays, and where no majority is equal the block is refused. */
 static int evict_failing(struct target *target, struct error *err) {
     int result = 0;
 
@@ -94,11 +106,34 @@ static int evict_failing(struct target *target, struct error *err) {
 
         while (target_serves(target) &&
                (member = find_failing(target, lost > 0, member ? member->failed : 0)) != NULL) {
-            if (target_evict(target, member->replica.uid, err) < 0)
+            if ((lost || !is_needed(target, member)) &&
+                target_evict(target, member->replica.uid, err) < 0)
                 result = -1;
         }
     }
     return result;
+}
+
+int target_resume(struct target *target, struct error *err) {
+    if (!target_serves(target) || target->sealed)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    TARGET_FOREACH(member, target) {
+        if (member->state == MEMBER_IS_FAILING &&
+            clock_boottime_us() < member->reported_us + EVENTS_LATE_US)
+            return error_set(err, ERROR_UNAVAILABLE, "The replica %s has failed a moment ago.",
+                             member->replica.uid);
+    }
+    TARGET_FOREACH(member, target) {
+        if (member->state == MEMBER_IS_FAILING && is_readable(member) &&
+            generation_has(&target->current, member->replica.uid))
+            member_next(member, MEMBER_RESUMES);
+    }
+    target_next(target, TARGET_RESUMES);
+    if (target->threshold == 1) { /* there is nothing to compare it with */
+        target->compared_bytes = target->size_bytes;
+        target_note_compared(target);
+    }
+    return 0;
 }
 
 /* And those of replicas that do not vote: their files are closed. */
@@ -217,8 +252,7 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
                                    .decided_blocks = target->decided_blocks,
-                                   .resynchronizing = target->phase == TARGET_IS_RESYNCHRONIZING ||
-                                                      target->phase == TARGET_IS_UNDECIDED,
+                                   .resynchronizing = target_is_resynchronizing(target),
                                    .resyncs = target->resyncs,
                                    .decisions = target->decisions,
                                    .job = target_job_now(target),

@@ -4,14 +4,18 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/no_space.h"
 #include "replication/node/local_replica.h"
 #include "replication/node/rebuild_slots.h"
 
 #include <string.h>
 
-/* A mount point without its file system takes no replica. */
+/* That much free space lets a replica resume that has failed for lack of it. */
+#define SPACE_BYTES (INT64_C(1) << 20)
+
+/* A mount point without its file system takes no replica. `bytes`: of free space. */
 static bool may_be_rebuilt(const struct volume_controller *controller,
-                           const struct replica *replica) {
+                           const struct replica *replica, int64_t bytes) {
     const struct target_replica *seen = volume_controller_status_of(controller, replica->uid);
     struct pool_status pool;
 
@@ -22,7 +26,7 @@ static bool may_be_rebuilt(const struct volume_controller *controller,
     return local_pool_status(controller->calls, replica->pool,
                              assignment_pool(&controller->assignment->volume, replica->uid),
                              &pool) &&
-           pool.state == POOL_ONLINE;
+           pool.state == POOL_ONLINE && pool.free_bytes >= bytes;
 }
 
 /* A snapshot needs it in as many pools as the volume needs replicas. */
@@ -52,6 +56,73 @@ void volume_controller_note_space(struct volume_controller *controller) {
     if (needed > 0 && count >= needed)
         rebuild_failures_note_space(failures, REBUILD_FAILURE_SNAPSHOT, all[needed - 1]);
 }
+
+/* ---- replicas that fail and are needed ---- */
+
+static bool may_resume(const struct volume_controller *controller,
+                       const struct target_replica *replica) {
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&controller->rebuild_failures, replica->replica.uid);
+
+    const bool is_full = error_is_no_space(&replica->why);
+
+    return failure && !backoff_waits(&failure->backoff, clock_monotonic_us()) &&
+           (is_full || !replica->replica.access) && replica->probe.health == REPLICA_GOOD &&
+           may_be_rebuilt(controller, &replica->replica, is_full ? SPACE_BYTES : 0);
+}
+
+/* Those that fail resume together, when with those that may the others are enough. */
+static void resume_failing(struct volume_controller *controller) {
+    struct rebuild_failures *failures = &controller->rebuild_failures;
+    const struct target_status *status = &controller->status;
+    unsigned able = status->voters - status->failed;
+    const bool lacks_voters = able < status->needed;
+    bool resumes;
+    struct error err;
+
+    for (unsigned i = 0; i < status->count && lacks_voters; i++)
+        able += status->replicas[i].why.kind != ERROR_NONE &&
+                may_resume(controller, &status->replicas[i]);
+    resumes =
+        lacks_voters && able >= status->needed && target_resume(controller->target, &err) == 0;
+    for (unsigned i = 0; i < status->count; i++) {
+        const struct target_replica *replica = &status->replicas[i];
+        const char *uid = replica->replica.uid;
+
+        if (replica->why.kind == ERROR_NONE && replica->votes && replica->mismatches == 0 &&
+            !status->resynchronizing)
+            rebuild_failures_forget(failures, uid);
+        else if (replica->why.kind != ERROR_NONE && lacks_voters &&
+                 (resumes || !rebuild_failures_find(failures, uid)))
+            rebuild_failures_add(failures, uid, &replica->why, clock_monotonic_us());
+    }
+    if (resumes)
+        log_info(NULL, "replicas that missed writes resume", "volume_id", controller->uid, NULL);
+}
+
+/* Behind missed writes, blocks without a majority may be decided by write logs, in a start. */
+static bool needs_logs(const struct volume_controller *controller) {
+    const struct target_status *status = &controller->status;
+    bool missed = false;
+
+    for (unsigned i = 0; i < status->count; i++)
+        missed |= status->replicas[i].votes && status->replicas[i].errors > 0;
+    return missed && status->failed == 0 && status->resynchronizing &&
+           volume_controller_undecided(controller) > 0;
+}
+
+static void restart(struct volume_controller *controller) {
+    struct error err;
+
+    log_info(NULL, "volume restarted: write logs decide about blocks without a majority",
+             "volume_id", controller->uid, NULL);
+    if (target_restart(controller->target, &err) < 0)
+        log_warning(NULL, "volume not restarted, retrying", "volume_id", controller->uid, "reason",
+                    err.message, NULL);
+    volume_controller_read_status(controller);
+}
+
+/* ---- changes ---- */
 
 /* The required change of replicas. */
 struct change {
@@ -97,7 +168,7 @@ static struct change find_change(struct volume_controller *controller) {
             continue;
         }
         known += seen != NULL;
-        ready = votes || may_be_rebuilt(controller, &replica);
+        ready = votes || may_be_rebuilt(controller, &replica, 0);
         assert(change.count < LENGTH(change.assigned));
         rebuild_failures_see(&controller->rebuild_failures, replica.uid, ready);
         if (ready && !votes) {
@@ -190,6 +261,12 @@ void volume_controller_rebuild(struct volume_controller *controller) {
     if (volume_controller_has_job(controller))
         return;
     rebuild_failures_note_decisions(&controller->rebuild_failures, controller->status.decisions);
+    resume_failing(controller);
+    volume_controller_read_status(controller);
+    if (needs_logs(controller)) {
+        restart(controller);
+        return;
+    }
     change = find_change(controller);
     if (change.waits)
         return;

@@ -29,6 +29,7 @@ void target_facts_read(const struct target_status *status, struct target_facts *
             .rebuilding = is_job && status->job == TARGET_REBUILD,
             .empty = probe->has_state && probe->state.mark == REPLICA_EMPTY,
             .health = probe->health,
+            .resumed = status->resynchronizing && replica->votes && replica->errors > 0,
             .failure = replica->why.kind == ERROR_NONE ? NULL : replica->why.message,
             .flaw = probe->health == REPLICA_GOOD ? NULL : text_of(&probe->why),
             .rebuild_failure =
@@ -42,7 +43,7 @@ void target_facts_read(const struct target_status *status, struct target_facts *
 static const char *mode_of(const struct replica_facts *facts) {
     if (facts->unresponsive)
         return "Offline";
-    if (facts->votes && !facts->failure)
+    if (facts->votes && !facts->failure && !facts->resumed)
         return "Healthy";
     if (facts->rebuilding)
         return "Rebuilding";
@@ -57,7 +58,9 @@ static const char *message_of(const struct replica_facts *facts) {
     if (facts->unresponsive)
         return "The replica's pool does not answer.";
     if (facts->votes)
-        return facts->failure ? facts->failure : "The replica is in sync.";
+        return facts->failure   ? facts->failure
+               : facts->resumed ? "The replica has missed writes, and is being resynchronized."
+                                : "The replica is in sync.";
     if (facts->rebuilding)
         return "The replica is being rebuilt.";
     if (facts->rebuild_failure)
@@ -138,7 +141,7 @@ struct target_health target_health_of(struct arena *arena, const struct target_f
         struct health *of = &health.replicas[i];
 
         *of = (struct health){ .phase = mode_of(replica), .message = message_of(replica) };
-        if (!replica->votes && replica->has_retries)
+        if ((!replica->votes || replica->failure) && replica->has_retries)
             of->reason = replica->lacks_space ? "NoSpace" : "RebuildFailed";
         assert(*of->message);
     }

@@ -19,6 +19,7 @@ struct replica_facts {
     bool empty; /* it was never rebuilt */
     enum replica_health health;
     const char *failure;         /* of a request, while it is a voting member; NULL: none */
+    bool resumed;                /* it has missed writes, and all are resynchronized */
     const char *flaw;            /* why its file is not good; NULL: unknown */
     const char *rebuild_failure; /* of the last rebuild; NULL: none */
     bool has_retries;            /* its rebuild is retried, */

@@ -2,8 +2,8 @@
 A declared volume with one pool that fails, or hangs, on reads, writes or flushes alone: clients go
 on with the others, the volume's status shows it, and all is whole again afterwards. With two of
 three at once no answered write is lost, and the volume recovers by itself: $FAULT_ROUNDS times, in
-an order that $FAULT_SEED decides. Replicas of a pool that takes no writes are replaced on another. A
-snapshot waits for space in two full pools.
+an order that $FAULT_SEED decides. Replicas of a pool that takes no writes are replaced on another. Two
+pools that are full refuse writes, and nothing else; with space again all recovers by itself.
 """
 
 import errno
@@ -193,6 +193,34 @@ class Faults(FaultCase):
 
     # ---- two at once ----
 
+    def test_two_pools_that_fail_some_writes_lose_no_answered_write(self):
+        """The one below half of the volume, the other above it."""
+        name, half = "halves", len(BLOCKS) // 2
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        disk.write(BLOCKS)
+        try:
+            for pool, part in zip(FAULTY, ("fails-low", "fails-high")):
+                self.set_fault("write", part, pool)
+            for _ in range(5):
+                for pair in zip(BLOCKS[:half], BLOCKS[half:]):
+                    try:
+                        disk.write(pair)
+                    except OSError:
+                        pass
+                    except Gone:
+                        until(disk.connect, 60, "a connection")
+                time.sleep(1)
+            self.await_phase(name, "Degraded")
+        finally:
+            self.end_faults(FAULTY)
+        self.await_phase(name, "Healthy")
+        until(lambda: self.condition(name, "Redundant") == ("True", "AllReplicas"), 120,
+              "the replicas to be equal")
+        until(disk.connect, 60, "a connection")
+        disk.check()
+        self.end(name, disk)
+
     def end_faults(self, pools):
         for pool in pools:
             self.set_fault("", "", pool)
@@ -299,6 +327,20 @@ class FullPools(DeclaredCase):
             if os.path.exists(self.filler(pool)):
                 os.unlink(self.filler(pool))
 
+    def refuse(self, disk, blocks):
+        for block in blocks:
+            with self.assertRaises(OSError) as caught:
+                disk.write([block])
+            self.assertIn(caught.exception.errno, (errno.ENOSPC, errno.EIO))
+
+    def await_reason(self, name):
+        def reported():
+            conditions = {row["type"]: row for row in self.config(name)["status"]["conditions"]}
+            return conditions["Redundant"]["status"] == "False" and \
+                conditions["Rebuilding"]["reason"] == "NoSpace"
+        until(reported, 60, "the reason to be reported")
+        self.assertEqual(self.volume_of(name)["status"]["phase"], "Degraded")
+
     def recover(self, name, disk):
         self.make_space()
 
@@ -313,6 +355,37 @@ class FullPools(DeclaredCase):
         until(healthy, 120, "all to be healthy")
         until(disk.connect, 60, "a connection")
         disk.check()
+
+    def test_two_full_pools_refuse_writes_and_no_reads(self):
+        name = "crowded"
+        self.addCleanup(self.make_space)
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        disk.write(BLOCKS[::2])
+        for pool in FAULTY:
+            self.fill(pool)
+        self.refuse(disk, BLOCKS[1::2])
+        disk.check()
+        self.await_reason(name)
+        disk.write(BLOCKS[::2])  # these have their space
+        time.sleep(3)
+        disk.check()
+        self.recover(name, disk)
+        self.end(name, disk)
+
+    def test_pools_that_fill_up_one_after_the_other_recover(self):
+        name = "filling"
+        self.addCleanup(self.make_space)
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        disk.write(BLOCKS[::4])
+        self.fill(FAULTY[1])
+        disk.write(BLOCKS[1::4])
+        self.await_reason(name)
+        self.fill(FAULTY[0])
+        self.refuse(disk, BLOCKS[2::4])
+        self.recover(name, disk)
+        self.end(name, disk)
 
     def test_a_snapshot_in_full_pools_is_taken_when_there_is_space(self):
         name, path = "waiting", "/volume_config_snapshots"

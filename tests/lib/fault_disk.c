@@ -5,7 +5,8 @@
  * The file has a line `KIND FAULT`: each `read`, `write` or `fsync` of all files `fails` with an
  * I/O error, or `hangs` until the line is another.  With `write is-full` no write has space, with
  * `write is-over-quota` its quota allows none, with `write is-read-only` no change is possible at
- * all.  Everything else is done in the directory.
+ * all.  `write fails-low` and `write fails-high` are of bytes below HALF alone, or from there on.
+ * Everything else is done in the directory.
  */
 #define FUSE_USE_VERSION 31
 
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define PAUSE_US 20000
+#define HALF     (32 << 20)
 
 static int directory; /* a descriptor: paths below it are as FUSE has them, but for their `/` */
 static const char *control;
@@ -166,7 +168,8 @@ static int do_read(const char *path, char *data, size_t size, off_t at,
 
 static int do_write(const char *path, const char *data, size_t size, off_t at,
                     struct fuse_file_info *info) {
-    int fault = fault_of("write");
+    int fault =
+        has_fault("write", at < HALF ? "fails-low" : "fails-high") ? -EIO : fault_of("write");
 
     (void)path;
     return fault < 0 ? fault : result_of(pwrite((int)info->fh, data, size, at));

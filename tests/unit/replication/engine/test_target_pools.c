@@ -288,11 +288,15 @@ static void fail_pool(void) {
     ck_assert_int_eq(mkdir(file_of(REPLICAS, "state.new"), 0700), 0);
 }
 
-static void mend_pool(void) {
+static void make_space(unsigned i) {
     char path[80];
 
-    snprintf(path, sizeof(path), "%s/filler", pools[REPLICAS]);
+    snprintf(path, sizeof(path), "%s/filler", pools[i]);
     ck_assert_int_eq(unlink(path), 0);
+}
+
+static void mend_pool(void) {
+    make_space(REPLICAS);
     ck_assert_int_eq(rmdir(file_of(REPLICAS, "state.new")), 0);
 }
 
@@ -374,27 +378,135 @@ END_TEST
 static void mount_pools_of_replicas(void) {
     target_close(target);
     for (unsigned i = 1; i < REPLICAS; i++)
-        ck_assert(small_disk(pools[i], "size=1m"));
+        ck_assert(small_disk(pools[i], "size=16m"));
     open_target();
     create_replicas();
 }
 
-/* The other one has missed a write that was answered before. */
-START_TEST(of_two_failing_replicas_the_first_to_fail_is_excluded) {
+static void unmount_pools_of_replicas(void) {
+    for (unsigned i = 1; i < REPLICAS; i++)
+        umount2(pools[i], MNT_DETACH);
+}
+
+/* As a node does when there is space again. */
+static void resume_and_resynchronize(void) {
+    while (target_resume(target, &err) < 0) {
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE); /* the last reports may come later */
+        poll(NULL, 0, 50);
+        watch();
+    }
+    target_status(target, &status);
+    ck_assert_uint_eq(status.failed, 0);
+    ck_assert(status.resynchronizing);
+    while (!resynchronize()) /* a late report of a read requires another repair */
+        ck_assert_uint_eq(status.failed, 0);
+    read_all();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+    unmount_pools_of_replicas();
+}
+
+/* Each lacks answered writes that the other one has: no watch comes between them. */
+START_TEST(answered_writes_that_two_replicas_fail_in_turn_are_read) {
     if (!own_mounts())
         return;
     mount_pools_of_replicas();
     serve();
     fill(2);
+    write_some(20);
+    make_space(2);
+    fill(1);
+    write_some(20);
+    watch();
+    assert_voters(REPLICAS);
+    ck_assert_uint_eq(status.failed, 2);
+    read_all();
+    watch();
+    assert_voters(REPLICAS);
+    make_space(1);
+    resume_and_resynchronize();
+}
+END_TEST
+
+/* Two old copies are a majority. */
+START_TEST(blocks_are_read_that_two_full_pools_have_refused) {
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
     write_some(10);
     fill(1);
+    fill(2);
     checker_send(&checker, 10);
-    (void)checker_wait(&checker);
+    ck_assert(!checker_wait(&checker));
+    watch();
+    assert_voters(REPLICAS);
+    read_all();
+    make_space(1);
+    make_space(2);
+    resume_and_resynchronize();
+}
+END_TEST
+
+/* Before all are compared another one may lack a write that it has. */
+START_TEST(a_replica_that_fails_during_a_resynchronization_leaves_after_it) {
+    struct target_scrub scrub = { 0 };
+
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    write_some(30);
+    kill_daemon();
+    lose_write_logs();
+    damage(1, 0); /* as a write that it has missed before the power failed */
+    serve();
+    ck_assert(status.resynchronizing);
+    fill(2);
+    write_some(30);
+    watch();
+    assert_voters(REPLICAS);
+    ck_assert_uint_eq(status.failed, 1);
+    read_all();
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), 0);
+    ck_assert_int_eq(scrub.undecided, 0);
+    target_status(target, &status);
+    ck_assert_int_gt(status.replicas[1].mismatches, 0);
+    assert_voters(REPLICAS);
+    repair(1);
+    ck_assert(!status.resynchronizing);
+    watch();
+    assert_voters(REPLICAS - 1);
+    ck_assert(!status.replicas[2].votes);
+    read_all();
+    unmount_pools_of_replicas();
+}
+END_TEST
+
+/* One is lost, the next one is full, and nothing but their write logs decides. */
+START_TEST(a_restart_decides_about_blocks_that_a_full_pool_has_refused) {
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    write_some(10);
+    assert_done(target_evict(target, uids[2], &err));
+    watch();
+    fill(1);
+    checker_send(&checker, 10);
+    ck_assert(!checker_wait(&checker));
     watch();
     assert_voters(2);
-    ck_assert(status.replicas[1].votes && !status.replicas[2].votes);
-    for (unsigned i = 1; i < REPLICAS; i++)
-        umount2(pools[i], MNT_DETACH);
+    make_space(1);
+    checker_disconnect(&checker);
+    assert_done(target_restart(target, &err));
+    target_status(target, &status);
+    ck_assert_int_gt(status.decided_blocks, 0);
+    ck_assert(connect_checker());
+    read_all();
+    ck_assert(resynchronize());
+    assert_equal(0, 1);
+    unmount_pools_of_replicas();
 }
 END_TEST
 
@@ -413,6 +525,9 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 a_replica_whose_path_leads_to_another_open_file_is_excluded,
                 a_failing_pool_and_a_replaced_replica_cost_no_answered_write,
                 a_failing_pool_and_a_removed_replica_cost_no_answered_write,
-                of_two_failing_replicas_the_first_to_fail_is_excluded,
+                answered_writes_that_two_replicas_fail_in_turn_are_read,
+                blocks_are_read_that_two_full_pools_have_refused,
+                a_replica_that_fails_during_a_resynchronization_leaves_after_it,
+                a_restart_decides_about_blocks_that_a_full_pool_has_refused,
                 a_replica_joins_beside_one_that_takes_no_state,
                 a_replica_stays_while_another_may_have_missed_a_write)

@@ -11,7 +11,7 @@ static bool is(const char *text, const char *other) {
 
 /* ---- every combination ---- */
 
-enum { REPLICA_BITS = 9, HEALTHS = REPLICA_FAILING + 1 };
+enum { REPLICA_BITS = 10, HEALTHS = REPLICA_FAILING + 1 };
 
 static struct replica_facts replica_of(unsigned bits, enum replica_health health) {
     return (struct replica_facts){
@@ -25,18 +25,20 @@ static struct replica_facts replica_of(unsigned bits, enum replica_health health
         .rebuild_failure = bits & 64 ? "the copy failed" : NULL,
         .has_retries = bits & 128,
         .lacks_space = bits & 256,
+        .resumed = bits & 512,
         .health = health,
     };
 }
 
 static void assert_replica(const struct replica_facts *facts, const struct health *health) {
-    bool in_sync = facts->votes && !facts->failure && !facts->unresponsive;
+    bool in_sync = facts->votes && !facts->failure && !facts->unresponsive && !facts->resumed;
 
     ck_assert_str_ne(health->message, "");
     ck_assert_int_eq(is(health->phase, "Healthy"), in_sync);
     ck_assert(!in_sync || is(health->message, "The replica is in sync."));
     ck_assert(!is(health->phase, "Rebuilding") || facts->rebuilding);
-    ck_assert_int_eq(health->reason != NULL, !facts->votes && facts->has_retries);
+    ck_assert_int_eq(health->reason != NULL,
+                     (!facts->votes || facts->failure) && facts->has_retries);
 }
 
 START_TEST(no_replica_is_healthy_that_is_not_in_sync_and_none_is_without_a_message) {

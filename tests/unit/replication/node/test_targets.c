@@ -374,7 +374,7 @@ START_TEST(a_failed_needed_replica_does_not_prevent_the_rebuild_of_others) {
     ck_assert_int_eq(rename(paths[2], away), 0);
     await_phase(VOLUME, "Degraded");
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/state", NULL)), 0);
-    while (!strstr(json_text_of(reported(VOLUME), "message"), "needs its replica"))
+    while (!strstr(json_text_of(reported(VOLUME), "message"), uids[1]))
         poll(NULL, 0, 5);
     ck_assert(checker_write(&checker, 30));
     ck_assert_int_eq(rename(away, paths[2]), 0);
@@ -1884,7 +1884,8 @@ CHECK_MAIN_WITH(
     a_volume_is_reverted_before_any_client_is_admitted,
     a_revert_starts_when_its_document_has_the_attempt,
     a_revert_finishes_after_the_death_of_any_process, a_replica_is_removed_and_added_again,
-    another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt, a_volume_waits_for_a_quorum,
+    another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt,
+    a_volume_waits_for_a_quorum,
     a_hung_daemon_delays_no_other_volume, a_hung_pool_costs_its_replica_alone,
     a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
     a_controller_ends_during_a_status_read_that_hangs,
