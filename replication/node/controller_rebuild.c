@@ -251,10 +251,31 @@ static void begin_change(struct volume_controller *controller, struct change *ch
                  "volume_id", controller->uid, "replica_id", controller->status.job_replica, NULL);
 }
 
+/* One that was outvoted by as many as are needed: it is repaired before others are added or
+ * replaced, since without a spare vote each block that it has damaged is refused. */
+static const struct target_replica *find_damaged(const struct volume_controller *controller,
+                                                 const struct change *change) {
+    const struct target_status *status = &controller->status;
+    bool complete = change->missing < 0 && !change->surplus && !change->blocked && !change->waits;
+
+    if (status->needed <= 1 || (!complete && status->voters <= status->needed))
+        return NULL;
+    for (unsigned i = 0; i < status->count; i++) {
+        const struct target_replica *replica = &status->replicas[i];
+        const struct rebuild_failure *failure =
+            rebuild_failures_find(&controller->rebuild_failures, replica->replica.uid);
+
+        if (replica->votes && replica->mismatches > 0 && replica->why.kind == ERROR_NONE &&
+            (!failure || !backoff_waits(&failure->backoff, clock_monotonic_us())))
+            return replica;
+    }
+    return NULL;
+}
+
 void volume_controller_rebuild(struct volume_controller *controller) {
     const struct rebuild_failure *failure;
     struct change change;
-    bool repairs, copies;
+    bool copies;
 
     assert(controller->target && controller->opened);
     volume_controller_end_jobs(controller);
@@ -268,15 +289,9 @@ void volume_controller_rebuild(struct volume_controller *controller) {
         return;
     }
     change = find_change(controller);
-    if (change.waits)
+    change.damaged = find_damaged(controller, &change);
+    if (change.waits && !change.damaged)
         return;
-    /* With all replicas voting, one that was outvoted by two equal ones can be repaired. */
-    repairs =
-        change.missing < 0 && !change.surplus && !change.blocked && controller->status.needed > 1;
-    for (unsigned i = 0; i < controller->status.count && repairs && !change.damaged; i++) {
-        if (controller->status.replicas[i].mismatches > 0)
-            change.damaged = &controller->status.replicas[i];
-    }
     failure = rebuild_failures_find(&controller->rebuild_failures, subject_of(&change));
     if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return;

@@ -1136,6 +1136,15 @@ static const json_t *reported_replicas(void) {
     return json_object_get(reported(VOLUME), "replicaStatuses");
 }
 
+static void await_mismatch(void) {
+    const json_t *second;
+
+    do {
+        poll(NULL, 0, 5);
+        second = json_array_get(reported_replicas(), 1);
+    } while (json_integer_value(json_object_get(second, "mismatches")) == 0);
+}
+
 START_TEST(another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt) {
     const json_t *last;
 
@@ -1157,6 +1166,48 @@ START_TEST(another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt) {
     ck_assert_uint_eq(json_array_size(reported_replicas()), REPLICAS_MOST);
     last = json_array_get(reported_replicas(), REPLICAS_MOST - 1);
     ck_assert_str_eq(json_text_of(last, "replicaId"), uid_of('i'));
+}
+END_TEST
+
+/* Without it, each block that is damaged there would be refused once another one has rotted. */
+START_TEST(a_damaged_replica_is_repaired_before_another_is_replaced) {
+    const int64_t at = 5 * STRIDE + 100;
+    char right[700], now[700], junk[700];
+    autoclose int fd = -1;
+    bool repaired, replaced;
+
+    make_seven();
+    assign_replicas("abcdefg");
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    fd = open(arena_join(arena, path_of('b'), "/", uid_of('b'), "/data", NULL), O_RDWR);
+    ck_assert_int_eq(pread(fd, right, sizeof(right), at), sizeof(right));
+    memset(junk, 'X', sizeof(junk));
+    while (!rebuild_slots_take(settings.rebuilds))
+        poll(NULL, 0, 5);
+    ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+    ck_assert(checker_read(&checker)); /* it is outvoted */
+    await_mismatch();
+    assign_replicas("abcdefh");
+    poll(NULL, 0, 100);
+    rebuild_slots_release(settings.rebuilds);
+    do {
+        const json_t *last = json_array_get(reported_replicas(), REPLICAS_MOST);
+        const char *mode = last ? json_text_of(last, "mode") : "";
+
+        replaced = strcmp(mode, "Rebuilding") == 0 || strcmp(mode, "Healthy") == 0;
+        ck_assert_int_eq(pread(fd, now, sizeof(now), at), sizeof(now));
+        repaired = memcmp(now, right, sizeof(now)) == 0;
+        ck_assert(repaired || !replaced);
+        poll(NULL, 0, 5);
+    } while (!repaired);
+    while (json_array_size(reported_replicas()) != REPLICAS_MOST ||
+           strcmp(json_text_of(json_array_get(reported_replicas(), REPLICAS_MOST - 1), "replicaId"),
+                  uid_of('h')) != 0)
+        poll(NULL, 0, 5);
+    await_phase(VOLUME, "Healthy");
 }
 END_TEST
 
@@ -1885,7 +1936,7 @@ CHECK_MAIN_WITH(
     a_revert_starts_when_its_document_has_the_attempt,
     a_revert_finishes_after_the_death_of_any_process, a_replica_is_removed_and_added_again,
     another_replica_is_rebuilt_after_one_that_cannot_be_rebuilt,
-    a_volume_waits_for_a_quorum,
+    a_damaged_replica_is_repaired_before_another_is_replaced, a_volume_waits_for_a_quorum,
     a_hung_daemon_delays_no_other_volume, a_hung_pool_costs_its_replica_alone,
     a_pool_that_hangs_after_a_probe_costs_its_replica_alone,
     a_controller_ends_during_a_status_read_that_hangs,
