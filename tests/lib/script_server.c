@@ -198,8 +198,11 @@ static void serve(struct script_server *server, int fd) {
         rule.status = rule.serve(rule.arg, request, &rule.body);
         rule.manner = rule.status == 0 ? SCRIPT_CLOSE : SCRIPT_WHOLE;
     }
-    if (rule.manner != SCRIPT_CLOSE)
-        send_answer(fd, &rule);
+    if (rule.manner == SCRIPT_CLOSE) {
+        close(fd); /* a body of gigabytes is not read to its end */
+        return;
+    }
+    send_answer(fd, &rule);
     end_connection(fd);
 }
 
