@@ -110,17 +110,36 @@ static inline int test_body(struct db_tx *tx, void *arg, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "undone");
 }
 
-static inline void run_in_work(test_code *code) {
+static inline struct db *work_db_open(void) {
     const struct db_settings settings = { .url = database_shared_url(), .inline_writes = true };
-    autoarena struct arena *arena = arena_new();
-    struct test_run run = { code, arena, test_fixture() };
-    struct error err = { 0 };
+    struct error err;
     struct db *db;
 
-    ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
+    if (db_open(&settings, &db, &err) < 0) {
+        fprintf(stderr, "%s\n", err.message);
+        abort();
+    }
+    return db;
+}
+
+/* In memory: each test, a process, has a copy of its parent's.  A connection cannot be shared. */
+static struct db *work_db;
+
+__attribute__((constructor)) static void work_db_prepare(void) {
+    if (!postgresql_given())
+        work_db = work_db_open();
+}
+
+static inline void run_in_work(test_code *code) {
+    autoarena struct arena *arena = arena_new();
+    struct test_run run = { code, arena, test_fixture() };
+    struct db *db = work_db ? work_db : work_db_open();
+    struct error err = { 0 };
+
     ck_assert_int_eq(db_transaction(db, test_body, &run, &err), -1);
     ck_assert_str_eq(err.message, "undone");
-    db_close(db);
+    if (db != work_db)
+        db_close(db);
 }
 
 #define WORK_TEST(name)                                            \

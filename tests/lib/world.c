@@ -182,12 +182,6 @@ static int bootstrap_body(struct work *work, void *arg, struct error *err) {
 enum world_db { PRISTINE, SPARE, WORLD_DBS };
 static char (*schemas)[256];
 
-__attribute__((constructor)) static void share_schemas(void) {
-    schemas = mmap(NULL, WORLD_DBS * sizeof *schemas, PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert(schemas != MAP_FAILED);
-}
-
 void world_beside_others(void) {
     static char own[WORLD_DBS][sizeof *schemas];
 
@@ -220,44 +214,53 @@ static const char *url_of(enum world_db which) {
     return strcpy(schemas[which], server);
 }
 
-static struct db *open_db(enum world_db which) {
+static struct db *dbs[WORLD_DBS];
+static bool spare_is_fresh;
+
+static void open_db(enum world_db which) {
     const struct db_settings settings = { .url = url_of(which), .inline_writes = true };
     struct error err;
-    struct db *db;
 
-    if (db_open(&settings, &db, &err) < 0) {
+    if (db_open(&settings, &dbs[which], &err) < 0) {
         fprintf(stderr, "world: %s\n", err.message);
         abort();
     }
-    return db;
 }
 
 /* One database is made with its schema, every world starts as a copy of it. */
 static struct db *pristine_db(const struct settings *settings) {
-    static struct db *pristine;
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(settings, arena);
     struct error err;
 
-    if (pristine)
-        return pristine;
-    pristine = open_db(PRISTINE);
-    if (work_transaction(pristine, &base, bootstrap_body, NULL, &err) < 0)
+    if (dbs[PRISTINE])
+        return dbs[PRISTINE];
+    open_db(PRISTINE);
+    if (work_transaction(dbs[PRISTINE], &base, bootstrap_body, NULL, &err) < 0)
         abort();
-    return pristine;
+    return dbs[PRISTINE];
 }
 
+/* Worlds follow each other: one database serves them all. */
 static struct db *fresh_db(const struct settings *settings) {
-    static struct db *spare; /* worlds follow each other: one database serves them all */
     struct error err;
 
-    if (!spare)
-        spare = open_db(SPARE);
-    if (db_reset_from(spare, pristine_db(settings), &err) < 0) {
+    if (!dbs[SPARE])
+        open_db(SPARE);
+    if (!spare_is_fresh && db_reset_from(dbs[SPARE], pristine_db(settings), &err) < 0) {
         fprintf(stderr, "world: %s\n", err.message);
         abort();
     }
-    return spare;
+    spare_is_fresh = false;
+    return dbs[SPARE];
+}
+
+void world_open_anew(void) {
+    for (int i = 0; i < WORLD_DBS; i++) {
+        db_close(dbs[i]);
+        dbs[i] = NULL;
+    }
+    spare_is_fresh = false;
 }
 
 static struct policy *shared_policy(void) {
@@ -332,14 +335,9 @@ static void stop(struct world *world) {
     world->abandoned = NULL;
 }
 
-struct world *world_new(const struct world_settings *wanted) {
-    struct world_settings settings = wanted ? *wanted : (struct world_settings){ 0 };
-    struct world *world = calloc(1, sizeof *world);
-
-    assert(world);
-    log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* to inspect a failure */
+static void set_up(struct world *world, const struct world_settings *wanted) {
     world->now_us = 1800000000000000;
-    world->random = settings.seed;
+    world->random = wanted->seed;
     world->clock = (struct clock){ .now_us = read_wall,
                                    .steady_us = read_steady,
                                    .shared_us = read_shared,
@@ -349,14 +347,13 @@ struct world *world_new(const struct world_settings *wanted) {
         .clock = &world->clock,
         .default_volume_type = "__DEFAULT__",
         .storage_availability_zone = "nova",
-        .quota_volumes = settings.quota_volumes ? settings.quota_volumes : 1000,
-        .quota_gigabytes = settings.quota_gigabytes ? settings.quota_gigabytes : 100000,
+        .quota_volumes = wanted->quota_volumes ? wanted->quota_volumes : 1000,
+        .quota_gigabytes = wanted->quota_gigabytes ? wanted->quota_gigabytes : 100000,
         .quota_snapshots = 10,
         .quota_backups = 10,
         .quota_backup_gigabytes = 1000,
         .quota_groups = 10,
-        .per_volume_size_limit =
-            settings.per_volume_size_limit ? settings.per_volume_size_limit : -1,
+        .per_volume_size_limit = wanted->per_volume_size_limit ? wanted->per_volume_size_limit : -1,
         .extend_deadline_s = 600,
         .assisted_create_deadline_s = 600,
         .assisted_delete_deadline_s = 7200,
@@ -375,6 +372,30 @@ struct world *world_new(const struct world_settings *wanted) {
         .per_project_messages = 1000,
         .node = WORLD_NODE,
     };
+}
+
+/* A schema takes longer than most tests.  Each of these, a process of its own, has a copy of the
+ * databases in this one's memory; a connection to a server cannot be shared. */
+__attribute__((constructor)) static void prepare(void) {
+    static struct world nothing;
+
+    schemas = mmap(NULL, WORLD_DBS * sizeof *schemas, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert(schemas != MAP_FAILED);
+    if (postgresql_given())
+        return;
+    set_up(&nothing, &(struct world_settings){ 0 });
+    fresh_db(&nothing.settings);
+    spare_is_fresh = true;
+}
+
+struct world *world_new(const struct world_settings *wanted) {
+    struct world_settings settings = wanted ? *wanted : (struct world_settings){ 0 };
+    struct world *world = calloc(1, sizeof *world);
+
+    assert(world);
+    log_open(getenv("WORLD_LOG") ? 2 : -1, LOG_DEBUG, LOG_TEXT); /* to inspect a failure */
+    set_up(world, &settings);
     world->taker = (struct operation_taker)OPERATION_TAKER_INIT;
     if (settings.at_once || getenv("WORLD_AT_ONCE"))
         world->settings.taker = &world->taker;

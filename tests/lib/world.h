@@ -131,6 +131,8 @@ struct world {
 struct world *world_new(const struct world_settings *settings); /* NULL: defaults */
 /* For a process that has worlds at the same time as others of its program, before its first. */
 void world_beside_others(void);
+/* The next world opens databases of its own, not those of its process's parent. */
+void world_open_anew(void);
 void world_free(struct world *world);
 static inline void cleanup_world(struct world **world) {
     world_free(*world);

@@ -149,6 +149,7 @@ START_TEST(a_key_costs_the_same_whatever_else_is_there) {
         return; /* its rows are not seen here */
 
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    world_open_anew();
     autoworld struct world *world = world_new(NULL);
     const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
     const char *key = PATH("%s/more", path), *body = "{\"meta\": {\"more\": \"v\"}}";

@@ -53,6 +53,7 @@ static int database_opened(sqlite3 *handle, const char **message, const void *ro
 
 static void watch_databases(void) {
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    world_open_anew();
 }
 
 /* The status of a refusal of `role`, 0 when it is permitted. */

@@ -204,6 +204,8 @@ START_TEST(a_long_queue_costs_as_little_as_a_short_one) {
         return; /* it has plans of its own */
 
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    db_close(work_db);
+    work_db = NULL; /* it is opened again */
     run_in_work(the_same_is_requested_of_few_and_of_many);
 }
 END_TEST

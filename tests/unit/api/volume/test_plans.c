@@ -51,6 +51,7 @@ static int database_opened(sqlite3 *handle, const char **message, const void *ro
 static struct world *watched_world(void) {
     ran.handle = NULL;
     ck_assert_int_eq(sqlite3_auto_extension((void (*)(void))database_opened), SQLITE_OK);
+    world_open_anew();
     return world_new(NULL);
 }
 
