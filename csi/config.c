@@ -96,11 +96,8 @@ int config_read(const struct client *api, struct arena *arena, const char *id,
     return config_decode(arena, document, ret, err);
 }
 
-int config_read_volume(const struct client *api, struct arena *arena,
-                       const struct volume_config *config, struct config_volume *ret,
-                       struct error *err) {
-    const json_t *document = document_fetch_below(api, arena, &config_documents, config->uid,
-                                                  "volume", "replicated_volume", err);
+/* NULL: there is none. */
+static void decode_volume(const json_t *document, struct config_volume *ret) {
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *spec = json_object_get(document, "spec");
     const json_t *status = json_object_get(document, "status");
@@ -110,7 +107,7 @@ int config_read_volume(const struct client *api, struct arena *arena,
 
     *ret = (struct config_volume){ .released = true, .phase = "", .node = "" };
     if (!document)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+        return;
     *ret = (struct config_volume){
         .there = true,
         .uid = config_text_of(metadata, "uid"),
@@ -126,5 +123,34 @@ int config_read_volume(const struct client *api, struct arena *arena,
     ret->released = !*ret->node && !target &&
                     (observed || json_int_at(spec, "epoch") == 0 ||
                      json_int_at(status, "claimedEpoch") < json_int_at(spec, "epoch"));
-    return 0;
+}
+
+int config_read_volume(const struct client *api, struct arena *arena,
+                       const struct volume_config *config, struct config_volume *ret,
+                       struct error *err) {
+    const json_t *document = document_fetch_below(api, arena, &config_documents, config->uid,
+                                                  "volume", "replicated_volume", err);
+
+    decode_volume(document, ret);
+    return document || err->kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
+const json_t *config_volumes(const struct client *api, struct arena *arena) {
+    static const struct remote_documents volumes = { .collection = "replicated_volumes",
+                                                     .word = "replicated_volume" };
+    json_t *by_name = json_keep(arena, json_object());
+    struct error unknown;
+    const json_t *all = documents_fetch(api, arena, &volumes, &unknown);
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_t *one = json_array_get(all, i);
+
+        json_object_set(by_name, config_text_of(json_object_get(one, "metadata"), "name"), one);
+    }
+    return by_name;
+}
+
+void config_find_volume(const json_t *volumes, const struct volume_config *config,
+                        struct config_volume *ret) {
+    decode_volume(json_object_get(volumes, config->name), ret);
 }

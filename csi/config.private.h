@@ -57,6 +57,11 @@ int config_read(const struct client *api, struct arena *arena, const char *id,
 int config_read_volume(const struct client *api, struct arena *arena,
                        const struct volume_config *config, struct config_volume *ret,
                        struct error *err);
+/* The volumes of all configs, with one request, and that of one in them: it has the config's name.
+ * Without a response none is known. */
+const json_t *config_volumes(const struct client *api, struct arena *arena);
+void config_find_volume(const json_t *volumes, const struct volume_config *config,
+                        struct config_volume *ret);
 /* GRPC_NOT_FOUND. */
 int config_none(const char *id, struct error *err);
 

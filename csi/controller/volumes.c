@@ -76,6 +76,8 @@ struct volumes_answer {
     struct arena *arena;
     Csi__V1__ListVolumesResponse *answer;
     struct topology_pools pools;
+    const struct client *api;
+    const json_t *config_volumes; /* NULL: not read yet */
 };
 
 static int keep(void *arg, const void *row, struct error *err) {
@@ -98,8 +100,8 @@ static int keep(void *arg, const void *row, struct error *err) {
 }
 
 static int keep_config(void *arg, const void *row, struct error *err) {
-    const struct volumes_answer *to = arg;
-    const struct config_volume unknown = { .there = false }; /* available by ControllerGetVolume */
+    struct volumes_answer *to = arg;
+    struct config_volume volume;
     const struct volume_config *config = row;
     Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
         to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
@@ -112,7 +114,10 @@ static int keep_config(void *arg, const void *row, struct error *err) {
     if (*config->node)
         entry->status->published_node_ids[entry->status->n_published_node_ids++] =
             arena_text(to->arena, config->node);
-    entry->status->volume_condition = config_condition(to->arena, config, &unknown);
+    if (*config->node && !to->config_volumes)
+        to->config_volumes = config_volumes(to->api, to->arena);
+    config_find_volume(to->config_volumes, config, &volume);
+    entry->status->volume_condition = config_condition(to->arena, config, &volume);
     to->answer->entries[to->answer->n_entries++] = entry;
     return 0;
 }
@@ -144,13 +149,13 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
                             struct error *err) {
     const Csi__V1__ListVolumesRequest *request = message;
     Csi__V1__ListVolumesResponse *answer = response;
-    struct volumes_answer to = { .arena = call->arena, .answer = answer };
+    struct client api = csi_api(call);
+    struct volumes_answer to = { .arena = call->arena, .answer = answer, .api = &api };
     const struct controller_list list = { .kind = &volume_kind,
                                           .max_entries = request->max_entries,
                                           .token = request->starting_token,
                                           .keep = keep,
                                           .arg = &to };
-    struct client api = csi_api(call);
     int result = 0;
 
     if (topology_pools_read(call, &api, NULL, &to.pools, err) < 0)

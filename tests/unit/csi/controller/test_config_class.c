@@ -295,13 +295,42 @@ END_TEST
 
 /* ---- health ---- */
 
-#define VOLUME(phase_)                                          \
-    "{\"replicated_volume\": {\"metadata\": {\"uid\": \"" OTHER \
-    "\"}, \"spec\": {}, \"status\": {\"phase\": \"" phase_      \
+#define VOLUME(phase_)                                                      \
+    "{\"replicated_volume\": {\"metadata\": {\"uid\": \"" OTHER             \
+    "\", \"name\": \"n\"}, \"spec\": {}, \"status\": {\"phase\": \"" phase_ \
     "\", \"message\": \"/srv/pool-a on 192.0.2.7 is away\"}}}"
 #define CONDITION(type_, status_)                      \
     "{\"type\": \"" type_ "\", \"status\": \"" status_ \
     "\", \"message\": \"/srv/pool-a on host-7 is away\"}"
+
+/* The one document in a list. */
+static void list_of(char *list, size_t size, const char *key, const char *document) {
+    const char *inner = strchr(document + 1, '{');
+
+    snprintf(list, size, "{\"%s\": [%.*s]}", key, (int)strlen(inner) - 1, inner);
+}
+
+/* ListVolumes has the same condition, with one request for all volumes. */
+static void check_listed(struct scene *scene, const char *config, const char *volume,
+                         const Csi__V1__VolumeCondition *shown) {
+    Csi__V1__ListVolumesRequest request = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
+    Csi__V1__ListVolumesResponse *list;
+    char configs[1024], volumes[512];
+
+    list_of(configs, sizeof(configs), "volume_configs", config);
+    list_of(volumes, sizeof(volumes), "replicated_volumes", volume);
+    answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
+    answer(scene, "GET", CONFIGS "*", 200, configs, 1);
+    answer(scene, "GET", CONFIGS "*", 200, "{\"volume_configs\": []}", 0);
+    answer(scene, "GET", "/v3/replicated_volumes*", 200, volumes, 0);
+    got = scene_request(scene, "/csi.v1.Controller/ListVolumes", &request);
+    list = scene_message(got, &csi__v1__list_volumes_response__descriptor);
+    ck_assert_uint_eq(list->n_entries, 1);
+    ck_assert_str_eq(list->entries[0]->status->volume_condition->message, shown->message);
+    ck_assert(list->entries[0]->status->volume_condition->abnormal == shown->abnormal);
+    protobuf_c_message_free_unpacked(&list->base, NULL);
+}
 
 START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
     static const struct {
@@ -338,6 +367,7 @@ START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
         ck_assert_msg(!rows[i].response || strstr(condition->message, rows[i].response), "%s",
                       condition->message);
         ck_assert_ptr_null(strpbrk(condition->message, "/0123456789"));
+        check_listed(scene, rows[i].config, rows[i].volume, condition);
         protobuf_c_message_free_unpacked(&volume->base, NULL);
         scene_end(scene);
     }
