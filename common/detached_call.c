@@ -86,12 +86,8 @@ static struct detached_call *find_abandoned(struct detached_calls *calls, const 
 }
 
 unsigned detached_calls_abandoned(struct detached_calls *calls) {
-    unsigned count;
-
-    pthread_mutex_lock(&calls->lock);
-    count = calls->count;
-    pthread_mutex_unlock(&calls->lock);
-    return count;
+    scoped_lock(&calls->lock);
+    return calls->count;
 }
 
 static int64_t at_most(int64_t us, int64_t most_us) {
@@ -102,7 +98,7 @@ int64_t detached_calls_silence_ms(struct detached_calls *calls, const char *key)
     struct detached_call *call;
     int64_t now_us, ms = 0;
 
-    pthread_mutex_lock(&calls->lock);
+    scoped_lock(&calls->lock);
     call = find_abandoned(calls, key);
     if (call) {
         now_us = clock_monotonic_us();
@@ -110,7 +106,6 @@ int64_t detached_calls_silence_ms(struct detached_calls *calls, const char *key)
         call->queried_us = now_us;
         ms = call->silence_us / 1000 + 1;
     }
-    pthread_mutex_unlock(&calls->lock);
     return ms;
 }
 
@@ -178,21 +173,16 @@ static struct detached_call *start(struct detached_calls *calls, const char *key
 struct detached_call *detached_start(struct detached_calls *calls, const char *key,
                                      const struct detached_function *function, const void *work,
                                      size_t size) {
-    struct detached_call *call;
-
-    pthread_mutex_lock(&calls->lock);
-    call = start(calls, key, function, work, size);
-    pthread_mutex_unlock(&calls->lock);
-    return call;
+    scoped_lock(&calls->lock);
+    return start(calls, key, function, work, size);
 }
 
 bool detached_has_returned(struct detached_call *call) {
     pthread_mutex_t *lock = &call->calls->lock;
     bool has_returned;
 
-    pthread_mutex_lock(lock);
+    scoped_lock(lock);
     has_returned = call->has_returned;
-    pthread_mutex_unlock(lock);
     return has_returned;
 }
 
@@ -220,7 +210,7 @@ static bool wait_for_return(struct detached_call *call, int64_t most_us) {
     int64_t seen_us = clock_monotonic_us();
     bool has_returned;
 
-    pthread_mutex_lock(lock);
+    scoped_lock(lock);
     while (!call->has_returned && call->silence_us < most_us) {
         int64_t before_us = seen_us, rest_us = most_us - call->silence_us;
 
@@ -229,7 +219,6 @@ static bool wait_for_return(struct detached_call *call, int64_t most_us) {
         call->silence_us += at_most(seen_us - before_us, SLICE_US);
     }
     has_returned = call->has_returned;
-    pthread_mutex_unlock(lock);
     return has_returned;
 }
 

@@ -2,12 +2,12 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/thread.h"
 #include "common/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -263,13 +263,12 @@ void log_set_level(unsigned i, enum log_level level) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     enum log_level floor = LOG_ERROR;
 
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     loggers[i].least = level;
     for (unsigned k = 0; k < LENGTH(loggers); k++)
         if (loggers[k].least < floor)
             floor = loggers[k].least;
     log_floor = floor;
-    pthread_mutex_unlock(&lock);
 }
 
 const char *log_level_name(enum log_level level) {

@@ -1,5 +1,6 @@
 #include "common/log_limit.h"
 
+#include "common/thread.h"
 #include "common/words.h"
 
 #define PROBES 8 /* places that a key may have */
@@ -29,7 +30,7 @@ bool log_limit_allows(struct log_limit *limit, const char *key, int64_t now_us,
     struct log_limit_key *place;
     bool allows;
 
-    pthread_mutex_lock(&limit->lock);
+    scoped_lock(&limit->lock);
     place = place_of(limit, hash, now_us);
     allows = is_over(place, now_us);
     if (allows) {
@@ -38,6 +39,5 @@ bool log_limit_allows(struct log_limit *limit, const char *key, int64_t now_us,
     } else {
         place->others++;
     }
-    pthread_mutex_unlock(&limit->lock);
     return allows;
 }

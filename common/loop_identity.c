@@ -1,10 +1,10 @@
 #include "common/loop_identity.h"
 
 #include "common/cleanup.h"
+#include "common/thread.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -50,10 +50,9 @@ static off_t place_of(unsigned device) {
 void loop_identity_set_file(int file) {
     autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     memset(identities, 0, sizeof identities);
     store = fd >= 0 && read(fd, boot, BOOT_SIZE) == BOOT_SIZE ? file : -1;
-    pthread_mutex_unlock(&lock);
 }
 
 /* ---- records ---- */
@@ -73,7 +72,7 @@ static bool is_known(unsigned device, uint64_t number) {
 void loop_identity_record(unsigned device, uint64_t number, struct loop_info64 *info) {
     if (number == 0 || device >= DEVICES_MOST)
         return;
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     if (!is_known(device, number)) {
         struct record record;
 
@@ -88,7 +87,6 @@ void loop_identity_record(unsigned device, uint64_t number, struct loop_info64 *
             (void)!pwrite(store, &record, sizeof record, place_of(device));
     }
     memcpy(info->lo_file_name, identities[device].label, LO_NAME_SIZE);
-    pthread_mutex_unlock(&lock);
 }
 
 bool loop_identity_recall(unsigned device, uint64_t number, struct loop_info64 *ret) {
@@ -96,13 +94,12 @@ bool loop_identity_recall(unsigned device, uint64_t number, struct loop_info64 *
 
     if (number == 0 || device >= DEVICES_MOST)
         return false;
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     known = is_known(device, number);
     if (known) {
         memcpy(ret->lo_file_name, identities[device].label, LO_NAME_SIZE);
         ret->lo_device = identities[device].file_device;
         ret->lo_inode = identities[device].file_inode;
     }
-    pthread_mutex_unlock(&lock);
     return known;
 }

@@ -22,3 +22,12 @@ bool thread_join_within(pthread_t thread, int64_t ms);
 void thread_cond_init(pthread_cond_t *cond);
 /* pthread_cond_wait() until `until_us`; false: timed out.  The condition uses CLOCK_MONOTONIC. */
 bool thread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);
+
+static inline void cleanup_unlock(pthread_mutex_t *const *lock) {
+    pthread_mutex_unlock(*lock);
+}
+
+/* Locks the mutex until the end of the block. */
+#define scoped_lock(mutex)                                                                    \
+    __attribute__((cleanup(cleanup_unlock), unused)) pthread_mutex_t *scoped_lock_ = (mutex); \
+    pthread_mutex_lock(scoped_lock_)

@@ -53,21 +53,16 @@ struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *
 }
 
 bool ticker_wait_first(struct ticker *ticker, int64_t until_us) {
-    bool ticked;
-
-    pthread_mutex_lock(&ticker->lock);
+    scoped_lock(&ticker->lock);
     while (!ticker->ticked && wait_until(ticker, until_us))
         ;
-    ticked = ticker->ticked;
-    pthread_mutex_unlock(&ticker->lock);
-    return ticked;
+    return ticker->ticked;
 }
 
 static void set(struct ticker *ticker, bool *flag) {
-    pthread_mutex_lock(&ticker->lock);
+    scoped_lock(&ticker->lock);
     *flag = true;
     pthread_cond_broadcast(&ticker->changed);
-    pthread_mutex_unlock(&ticker->lock);
 }
 
 void ticker_wake(struct ticker *ticker) {

@@ -299,10 +299,9 @@ static struct task *task_new(struct worker_pool *pool, const struct work_item *i
 }
 
 void worker_pool_put(struct worker_pool *pool, const struct work_item *item) {
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     lane_append(pool, task_new(pool, item));
     call_thread(pool);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
@@ -310,7 +309,7 @@ void worker_pool_put_later(struct worker_pool *pool, const struct work_item *ite
     int64_t due_us = clock_monotonic_us() + delay_ms * 1000;
     struct task *task, *before = NULL, *other;
 
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     task = task_new(pool, item);
     task->due_us = due_us;
     /* after those due at the same instant */
@@ -324,25 +323,19 @@ void worker_pool_put_later(struct worker_pool *pool, const struct work_item *ite
     else
         STAILQ_INSERT_HEAD(&pool->delayed, task, next);
     call_thread(pool);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 unsigned worker_pool_pending(struct worker_pool *pool) {
-    unsigned pending;
-
-    pthread_mutex_lock(&pool->lock);
-    pending = pool->pending;
-    pthread_mutex_unlock(&pool->lock);
-    return pending;
+    scoped_lock(&pool->lock);
+    return pool->pending;
 }
 
 /* ---- shutdown ---- */
 
 void worker_pool_close(struct worker_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->changed);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 void worker_pool_stop(struct worker_pool *pool) {

@@ -2,11 +2,11 @@
 
 #include "common/assert.h"
 #include "common/gib.h"
+#include "common/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -52,17 +52,15 @@ int temporary_file_promise(int fd, int64_t bytes) {
     int failure;
 
     assert(bytes >= 0);
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     failure = temporary_file_check_space(fd, promised_bytes + bytes);
     if (!failure)
         promised_bytes += bytes;
-    pthread_mutex_unlock(&lock);
     return failure;
 }
 
 void temporary_file_release(int64_t bytes) {
-    pthread_mutex_lock(&lock);
+    scoped_lock(&lock);
     assert(bytes >= 0 && bytes <= promised_bytes);
     promised_bytes -= bytes;
-    pthread_mutex_unlock(&lock);
 }

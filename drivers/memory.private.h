@@ -3,9 +3,8 @@
  */
 #pragma once
 
+#include "common/thread.h"
 #include "drivers/memory.h"
-
-#include <pthread.h>
 
 /* Each kind has a name space of its own. */
 enum memory_kind {
@@ -44,19 +43,6 @@ struct memory {
     int64_t capacity_gb;
     char pool[];
 };
-
-static inline void memory_unlock(pthread_mutex_t **mutex) {
-    pthread_mutex_unlock(*mutex);
-}
-
-static inline pthread_mutex_t *memory_hold(struct memory *memory) {
-    pthread_mutex_lock(&memory->mutex);
-    return &memory->mutex;
-}
-
-/* Holds the mutex until the end of the block. */
-#define HOLD(memory) \
-    pthread_mutex_t *held_ __attribute__((cleanup(memory_unlock), unused)) = memory_hold(memory)
 
 /* All with the mutex held. */
 struct memory_volume *memory_find(const struct memory *memory, const char *name_id);

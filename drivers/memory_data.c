@@ -37,7 +37,7 @@ static int find_object(const struct memory_data *data, struct memory_volume **re
 static int data_extent(struct volume_io *io, int64_t offset, struct volume_io_extent *ret,
                        struct error *err) {
     struct memory_volume *found;
-    HOLD(data_of(io)->memory);
+    scoped_lock(&data_of(io)->memory->mutex);
 
     if (find_object(data_of(io), &found, err) < 0)
         return -1;
@@ -55,7 +55,7 @@ static int data_read(struct volume_io *io, void *buffer, size_t size, int64_t of
     int64_t begin = offset > MARK ? offset : MARK;
     int64_t end = offset + (int64_t)size;
     struct memory_volume *found;
-    HOLD(data_of(io)->memory);
+    scoped_lock(&data_of(io)->memory->mutex);
 
     if (find_object(data_of(io), &found, err) < 0)
         return -1;
@@ -71,7 +71,7 @@ static int data_read(struct volume_io *io, void *buffer, size_t size, int64_t of
 static int change(struct volume_io *io, int64_t offset, int64_t size, int content,
                   struct error *err) {
     struct memory_volume *found;
-    HOLD(data_of(io)->memory);
+    scoped_lock(&data_of(io)->memory->mutex);
 
     if (find_object(data_of(io), &found, err) < 0)
         return -1;
@@ -100,7 +100,7 @@ static int data_flush(struct volume_io *io, struct error *err) {
 static void data_close(struct volume_io *io) {
     struct memory_data *data = data_of(io);
     struct memory_volume *found;
-    HOLD(data->memory);
+    scoped_lock(&data->memory->mutex);
 
     if (!data->snapshot && memory_demand(data->memory, data->name_id, false, &found, NULL) == 0)
         found->readers += found->readers < 0 ? 1 : found->readers > 0 ? -1 : 0;
@@ -141,7 +141,7 @@ int memory_open_volume_data(void *handle, struct arena *arena, const struct driv
         return error_set(err, ERROR_BAD_REQUEST, "Volume %s is encrypted.", volume->id);
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "open_volume_data", err) < 0 ||
         memory_act(memory, "open_volume_data", volume->name_id, volume->fence, err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
@@ -159,7 +159,7 @@ int memory_open_snapshot_data(void *handle, struct arena *arena, const struct dr
                               struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena, (void)volume;
     if (memory_check_order(memory, "open_snapshot_data", err) < 0 ||

@@ -74,7 +74,7 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
                             struct error *err) {
     struct memory *memory = handle;
     struct driver_pool *pool = arena_alloc(arena, sizeof(*pool));
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, "get_pools", err) < 0)
         return -1;
@@ -113,7 +113,7 @@ static int read_content(const struct driver_content *content, int64_t *ret, stru
 }
 
 static bool is_made(struct memory *memory, const struct driver_volume *volume) {
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     return memory_find(memory, volume->name_id) != NULL;
 }
 
@@ -129,7 +129,7 @@ static int memory_create_volume(void *handle, struct arena *arena,
         (volume->content && !is_made(memory, volume) &&
          read_content(volume->content, &content, err) < 0))
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "create_volume", err) < 0)
         return -1;
     made = memory_find(memory, volume->name_id);
@@ -157,7 +157,7 @@ static int memory_delete_volume(void *handle, struct arena *arena,
     (void)arena;
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "delete_volume", err) < 0)
         return -1;
     if (!memory_find(memory, volume->name_id))
@@ -179,7 +179,7 @@ static int memory_rename_volume(void *handle, struct arena *arena,
 
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "rename_volume", err) < 0)
         return -1;
     if (memory_find(memory, volume->name_id) && act(memory, "rename_volume", volume, err) < 0)
@@ -213,7 +213,7 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
     (void)arena;
     if (driver_fence_check(volume->fence, err) < 0)
         return DRIVER_FAILED;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "extend_volume", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return DRIVER_FAILED;
@@ -240,7 +240,7 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
                            int64_t *ret_bytes, struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "get_size", err) < 0 ||
@@ -256,7 +256,7 @@ static int memory_connect(void *handle, struct arena *arena, const struct driver
     struct memory *memory = handle;
     struct memory_volume *found;
     bool first;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, "connect", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
@@ -279,7 +279,7 @@ static int memory_disconnect(void *handle, struct arena *arena, const struct dri
                              struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "disconnect", err) < 0 ||
@@ -297,7 +297,7 @@ static int memory_list_volumes(void *handle, struct arena *arena,
                                void (*found)(void *arg, const char *name_id, int64_t bytes),
                                void *arg, struct error *err) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "list_volumes", err) < 0)

@@ -24,7 +24,7 @@ int memory_get_manageable(void *handle, struct arena *arena, const struct driver
                           const char *source_name, int64_t *ret_bytes, struct error *err) {
     struct memory *memory = handle;
     const struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "get_manageable", err) < 0 ||
@@ -38,7 +38,7 @@ int memory_manage_volume(void *handle, struct arena *arena, const struct driver_
                          const char *source_name, struct driver_created *ret, struct error *err) {
     struct memory *memory = handle;
     const struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, "manage_volume", err) < 0 ||
         find_source(memory, memory_find(memory, volume->name_id), source_name, &found, err) < 0)
@@ -63,7 +63,7 @@ int memory_unmanage_volume(void *handle, struct arena *arena, const struct drive
     const char *name = arena_format(arena, DRIVER_UNMANAGED_PREFIX "%s", volume->id);
     struct memory *memory = handle;
     const struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, "unmanage_volume", err) < 0)
         return -1;
@@ -93,7 +93,7 @@ int memory_get_manageable_snapshot(void *handle, struct arena *arena,
     struct memory *memory = handle;
     const struct memory_volume *taken, *found;
     struct memory_volume *of;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "get_manageable_snapshot", err) < 0 ||
@@ -112,7 +112,7 @@ int memory_manage_snapshot(void *handle, struct arena *arena, const struct drive
                            struct error *err) {
     struct memory *memory = handle;
     const struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)volume;
     if (memory_check_order(memory, "manage_snapshot", err) < 0)
@@ -138,7 +138,7 @@ int memory_unmanage_snapshot(void *handle, struct arena *arena, const struct dri
     const char *name = arena_format(arena, DRIVER_UNMANAGED_PREFIX "%s", snapshot->name_id);
     struct memory *memory = handle;
     const struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)volume;
     if (memory_check_order(memory, "unmanage_snapshot", err) < 0)
@@ -184,7 +184,7 @@ static int list(struct memory *memory, const char *call, enum memory_kind kind,
                 void (*found)(void *arg, const struct driver_candidate *candidate), void *arg,
                 struct error *err) {
     struct telling ours = { kind, found, arg }, foreign = { MEMORY_FOREIGN, found, arg };
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, call, err) < 0)
         return -1;

@@ -28,7 +28,7 @@ enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
     if (driver_fence_check(snapshot->fence, err) < 0 ||
         driver_progress_report(progress, 0, volume->size_gb * GIB, err) < 0)
         return DRIVER_FAILED;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "create_snapshot", err) < 0)
         return DRIVER_FAILED;
     if (!memory_find_snapshot(memory, snapshot->name_id)) {
@@ -60,7 +60,7 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
     if (driver_fence_check(snapshot->fence, err) < 0 ||
         driver_progress_report(progress, 0, snapshot->size_gb * GIB, err) < 0)
         return DRIVER_FAILED;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "delete_snapshot", err) < 0)
         return DRIVER_FAILED;
     found = memory_find_snapshot(memory, snapshot->name_id);
@@ -87,7 +87,7 @@ int memory_prepare_assist(void *handle, struct arena *arena, const struct driver
                           struct driver_assist *ret, struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_check_order(memory, "prepare_assist", err) < 0 ||
         memory_act(memory, "prepare_assist", snapshot->name_id, snapshot->fence, err) < 0 ||
@@ -110,7 +110,7 @@ int memory_complete_assist(void *handle, struct arena *arena, const struct drive
                            enum driver_reported told, struct driver_created *ret,
                            struct error *err) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)volume;
     (void)told;
@@ -126,7 +126,7 @@ int memory_list_snapshots(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "list_snapshots", err) < 0)
@@ -176,7 +176,7 @@ static int make_or_accept(struct memory *memory, struct arena *arena,
     if (volume->size_gb < source->size_gb)
         return error_set(err, ERROR_BAD_REQUEST, "Volume %s would be smaller than its source.",
                          volume->id);
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, source->call, err) < 0)
         return -1;
     if (!memory_find(memory, volume->name_id) && make_clone(memory, volume, source, err) < 0)
@@ -221,7 +221,7 @@ int memory_revert_volume(void *handle, struct arena *arena, const struct driver_
     if (driver_fence_check(volume->fence, err) < 0 ||
         driver_progress_report(progress, 0, snapshot->size_gb * GIB, err) < 0)
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "revert_volume", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0 ||
         check_unused(volume, found, err) < 0 ||
@@ -242,7 +242,7 @@ int memory_get_usage(void *handle, struct arena *arena, const struct driver_volu
                      int64_t *ret_bytes, struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     (void)arena;
     if (memory_check_order(memory, "get_usage", err) < 0 ||
@@ -263,7 +263,7 @@ int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver
     if (driver_fence_check(volume->fence, err) < 0 ||
         driver_progress_report(progress, 0, volume->size_gb * GIB, err) < 0)
         return -1;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     if (memory_check_order(memory, "reclaim_volume", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;

@@ -26,11 +26,10 @@
 static struct grpc_stream *next_done(struct grpc_server *server) {
     struct grpc_stream *stream;
 
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     stream = STAILQ_FIRST(&server->done);
     if (stream)
         STAILQ_REMOVE_HEAD(&server->done, done);
-    pthread_mutex_unlock(&server->lock);
     return stream;
 }
 

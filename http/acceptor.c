@@ -26,12 +26,11 @@ static void wake(const struct http_server *server) {
 static bool reserve_connection(struct http_server *server) {
     bool free;
 
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     free = server->connections < server->most_connections + HTTP_SPARE_SLOTS;
     server->connections += free;
     server->arriving += free;
     server->acceptor_full = !free;
-    pthread_mutex_unlock(&server->lock);
     return free;
 }
 
@@ -88,12 +87,8 @@ static void cut_slow(struct http_server *server, struct logged *logged) {
 /* ---- the thread ---- */
 
 static bool is_full(struct http_server *server) {
-    bool full;
-
-    pthread_mutex_lock(&server->lock);
-    full = server->acceptor_full;
-    pthread_mutex_unlock(&server->lock);
-    return full;
+    scoped_lock(&server->lock);
+    return server->acceptor_full;
 }
 
 static int ms_until(int64_t time_us) {

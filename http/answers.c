@@ -1,5 +1,6 @@
 #include "http/answers.private.h"
 
+#include "common/thread.h"
 #include "http/eviction.private.h"
 
 #define SMALL ((size_t)64 * 1024)
@@ -40,14 +41,13 @@ bool http_answers_take(struct http_connection *connection, size_t size) {
 
     if (size <= SMALL)
         return true;
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     fits = find_room(server, connection->neighbour, size);
     if (fits) {
         connection->answer_bytes = size;
         connection->neighbour->answer_bytes += size;
         server->answer_bytes += size;
     }
-    pthread_mutex_unlock(&server->lock);
     return fits;
 }
 
@@ -56,7 +56,6 @@ void http_answers_give_back(struct http_connection *connection) {
 
     if (connection->answer_bytes == 0)
         return;
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     give_back(server, connection);
-    pthread_mutex_unlock(&server->lock);
 }

@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/cleanup.h"
+#include "common/thread.h"
 #include "http/answers.private.h"
 #include "http/stream.private.h"
 
@@ -33,13 +34,12 @@ bool http_reply_client_left(const struct http_exchange *exchange) {
     struct http_connection *connection = exchange->transport;
     struct pollfd poll_fd = { .fd = -1, .events = POLLRDHUP };
 
-    pthread_mutex_lock(&connection->lock);
+    scoped_lock(&connection->lock);
     if (connection->state != REPLY_ABANDONED)
         poll_fd.fd =
             MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     if (poll_fd.fd >= 0)
         poll(&poll_fd, 1, 0);
-    pthread_mutex_unlock(&connection->lock);
     return poll_fd.fd < 0 || poll_fd.revents != 0;
 }
 
@@ -79,12 +79,11 @@ void http_reply_take(struct http_exchange *exchange) {
 static bool abandon(struct http_connection *connection, enum reply_state from) {
     bool taken;
 
-    pthread_mutex_lock(&connection->lock);
+    scoped_lock(&connection->lock);
     atomic_store(&connection->owners, 2);
     taken = take_step(connection, from, REPLY_ABANDONED);
     if (!taken)
         atomic_store(&connection->owners, 1);
-    pthread_mutex_unlock(&connection->lock);
     return taken;
 }
 
@@ -103,7 +102,7 @@ bool http_reply_await(struct http_connection *connection) {
     struct http_server *server = connection->server;
     bool asleep = false;
 
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     if (server->abandoning) {
         abandon(connection, REPLY_OPEN);
     } else if (take_step(connection, REPLY_OPEN, REPLY_AWAITED)) {
@@ -112,7 +111,6 @@ bool http_reply_await(struct http_connection *connection) {
         MHD_suspend_connection(connection->mhd);
         asleep = true;
     }
-    pthread_mutex_unlock(&server->lock);
     return asleep;
 }
 

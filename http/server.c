@@ -223,14 +223,13 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
 static void end_connections(struct http_server *server) {
     int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
 
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     while (server->arriving > 0 && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
     http_evict_all(server);
     end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
     while (!LIST_EMPTY(&server->all) && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
-    pthread_mutex_unlock(&server->lock);
 }
 
 void http_server_stop(struct http_server *server, unsigned drain_ms) {

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "http/answers.private.h"
 #include "http/reply.private.h"
 #include "http/stream.private.h"
@@ -91,7 +92,7 @@ static enum http_stream_state put(struct http_stream *base, const char *bytes, s
     struct connection_stream *stream = (struct connection_stream *)base; /* its first member */
     enum http_stream_state state = HTTP_STREAM_TAKEN;
 
-    pthread_mutex_lock(&stream->lock);
+    scoped_lock(&stream->lock);
     if (!stream->connection || stream->ended) {
         state = HTTP_STREAM_OVER;
     } else if (size == 0 ? stream->full : !has_room(stream, size)) {
@@ -102,15 +103,13 @@ static enum http_stream_state put(struct http_stream *base, const char *bytes, s
         append(stream, bytes, size);
         wake_connection(stream);
     }
-    pthread_mutex_unlock(&stream->lock);
     return state;
 }
 
 static void finish(struct connection_stream *stream) {
-    pthread_mutex_lock(&stream->lock);
+    scoped_lock(&stream->lock);
     stream->ended = true;
     wake_connection(stream);
-    pthread_mutex_unlock(&stream->lock);
 }
 
 static void end(struct http_stream *base) {
@@ -177,7 +176,7 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
     ssize_t result;
 
     (void)at;
-    pthread_mutex_lock(&stream->lock);
+    scoped_lock(&stream->lock);
     if (waiting(stream) > 0) {
         result = hand_out(stream, room, most);
     } else if (stream->ended) {
@@ -195,7 +194,6 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
         MHD_suspend_connection(stream->connection->mhd);
         result = 0;
     }
-    pthread_mutex_unlock(&stream->lock);
     return result;
 }
 
@@ -271,26 +269,24 @@ void http_streams_end(struct http_server *server) {
  * ends normally: after an error libmicrohttpd keeps the socket until older connections have
  * moved. */
 static void end_sleeping(struct connection_stream *stream) {
-    pthread_mutex_lock(&stream->lock);
+    scoped_lock(&stream->lock);
     if (stream->asleep) {
         stream->ended = true;
         wake_connection(stream);
     }
-    pthread_mutex_unlock(&stream->lock);
 }
 
 /* With a reference; NULL: it is over. */
 static struct connection_stream *find_stream(struct http_server *server, uint64_t number) {
     struct connection_stream *stream = NULL;
 
-    pthread_mutex_lock(&server->lock);
+    scoped_lock(&server->lock);
     LIST_FOREACH(stream, &server->streams, next) {
         if (stream->number == number)
             break;
     }
     if (stream)
         atomic_fetch_add(&stream->owners, 1);
-    pthread_mutex_unlock(&server->lock);
     return stream;
 }
 

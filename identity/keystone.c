@@ -268,11 +268,10 @@ int keystone_token(struct keystone *keystone, struct arena *arena, int64_t deadl
                    const char **ret, struct error *err) {
     bool had;
 
-    pthread_mutex_lock(&keystone->lock);
+    scoped_lock(&keystone->lock);
     had = have_grant(keystone, deadline_us, err) == 0;
     if (had)
         *ret = arena_text(arena, keystone->grant->token);
-    pthread_mutex_unlock(&keystone->lock);
     return had ? 0 : -1;
 }
 
@@ -320,7 +319,7 @@ int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t de
     const char *url = NULL;
     int result;
 
-    pthread_mutex_lock(&keystone->lock);
+    scoped_lock(&keystone->lock);
     result = have_grant(keystone, deadline_us, err);
     for (const char *const *type = types; result == 0 && !url && *type; type++)
         url = find_endpoint(keystone, *type);
@@ -331,7 +330,6 @@ int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t de
             err, ERROR_UNAVAILABLE, "The catalog has no %s endpoint of a service of type %s%s%s.",
             keystone->settings.interface, types[0], keystone->settings.region ? " in region " : "",
             keystone->settings.region ? keystone->settings.region : "");
-    pthread_mutex_unlock(&keystone->lock);
     return result;
 }
 

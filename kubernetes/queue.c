@@ -131,7 +131,7 @@ void queue_call(struct queue *queue, unsigned kind, const char *namespace, const
     struct waiting wanted = { .item = { kind, namespace, name, 0 } };
     struct waiting **found, *entry;
 
-    pthread_mutex_lock(&queue->lock);
+    scoped_lock(&queue->lock);
     found = tfind(&wanted, &queue->tree, compare);
     if (!found) {
         entry = heap_new(sizeof *entry);
@@ -150,7 +150,6 @@ void queue_call(struct queue *queue, unsigned kind, const char *namespace, const
         }
         entry->again = entry->state == TAKEN;
     }
-    pthread_mutex_unlock(&queue->lock);
 }
 
 /* Moves expired ones to `ready`; returns the next expiry. */
@@ -173,7 +172,7 @@ static int64_t end_pauses(struct queue *queue) {
 const struct queue_item *queue_take(struct queue *queue) {
     struct waiting *entry = NULL;
 
-    pthread_mutex_lock(&queue->lock);
+    scoped_lock(&queue->lock);
     while (!queue->closed) {
         int64_t next_us = end_pauses(queue);
 
@@ -188,7 +187,6 @@ const struct queue_item *queue_take(struct queue *queue) {
         entry->state = TAKEN;
         entry->again = false;
     }
-    pthread_mutex_unlock(&queue->lock);
     return entry ? &entry->item : NULL;
 }
 
@@ -199,7 +197,7 @@ static struct waiting *entry_of(const struct queue_item *item) {
 void queue_settle(struct queue *queue, const struct queue_item *item) {
     struct waiting *entry = entry_of(item);
 
-    pthread_mutex_lock(&queue->lock);
+    scoped_lock(&queue->lock);
     entry->item.tries = 0;
     if (entry->again) {
         make_ready(queue, entry);
@@ -208,13 +206,12 @@ void queue_settle(struct queue *queue, const struct queue_item *item) {
         queue->size--;
         free_entry(entry);
     }
-    pthread_mutex_unlock(&queue->lock);
 }
 
 void queue_retry(struct queue *queue, const struct queue_item *item) {
     struct waiting *entry = entry_of(item);
 
-    pthread_mutex_lock(&queue->lock);
+    scoped_lock(&queue->lock);
     entry->due_us = clock_monotonic_us() + backoff_pause_us(&queue->pauses, ++entry->item.tries);
     if (entry->again) {
         make_ready(queue, entry);
@@ -223,21 +220,15 @@ void queue_retry(struct queue *queue, const struct queue_item *item) {
         TAILQ_INSERT_TAIL(&queue->paused, entry, link);
         pthread_cond_broadcast(&queue->changed);
     }
-    pthread_mutex_unlock(&queue->lock);
 }
 
 void queue_close(struct queue *queue) {
-    pthread_mutex_lock(&queue->lock);
+    scoped_lock(&queue->lock);
     queue->closed = true;
     pthread_cond_broadcast(&queue->changed);
-    pthread_mutex_unlock(&queue->lock);
 }
 
 unsigned queue_size(struct queue *queue) {
-    unsigned size;
-
-    pthread_mutex_lock(&queue->lock);
-    size = queue->size;
-    pthread_mutex_unlock(&queue->lock);
-    return size;
+    scoped_lock(&queue->lock);
+    return queue->size;
 }

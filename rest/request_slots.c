@@ -2,8 +2,8 @@
 
 #include "common/assert.h"
 #include "common/heap.h"
+#include "common/thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,33 +122,29 @@ bool request_slots_take(struct request_slots *slots, const char *name, const cha
     struct group *group;
     bool found;
 
-    pthread_mutex_lock(&slots->lock);
+    scoped_lock(&slots->lock);
     group = *find_group(slots, name);
     found = find_slot(slots, group, group ? *find_holder(group, project) : NULL);
     if (found)
         assign_slot(slots, name, project);
-    pthread_mutex_unlock(&slots->lock);
     return found;
 }
 
 bool request_slots_too_many(struct request_slots *slots, const char *name, const char *project) {
     struct group *group;
     const struct holder *holder;
-    bool going;
 
-    pthread_mutex_lock(&slots->lock);
+    scoped_lock(&slots->lock);
     group = *find_group(slots, name);
     holder = group ? *find_holder(group, project) : NULL;
-    going = holder && holder->going > 0;
-    pthread_mutex_unlock(&slots->lock);
-    return going;
+    return holder && holder->going > 0;
 }
 
 void request_slots_leave(struct request_slots *slots, const char *name, const char *project) {
     struct group **group;
     struct holder **holder;
 
-    pthread_mutex_lock(&slots->lock);
+    scoped_lock(&slots->lock);
     group = find_group(slots, name);
     holder = *group ? find_holder(*group, project) : NULL;
     assert(holder && *holder);
@@ -173,5 +169,4 @@ void request_slots_leave(struct request_slots *slots, const char *name, const ch
         free(left_group->name);
         free(left_group);
     }
-    pthread_mutex_unlock(&slots->lock);
 }

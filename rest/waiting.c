@@ -65,13 +65,12 @@ static void *waiting_main(void *arg) {
 }
 
 static void waiting_wake(struct waiting *waiting, struct waiter *waiter, bool stop) {
-    pthread_mutex_lock(&waiting->lock);
+    scoped_lock(&waiting->lock);
     if (waiter)
         STAILQ_INSERT_TAIL(&waiting->parked, waiter, next);
     waiting->look = true;
     waiting->stop |= stop;
     pthread_cond_signal(&waiting->wake);
-    pthread_mutex_unlock(&waiting->lock);
 }
 
 void waiting_free(struct waiting *waiting) {

@@ -163,9 +163,8 @@ struct flight *flight_begin(struct flights *flights, const char *topic_name, con
     topic->bytes += bytes;
     share->in_flight++;
     share->bytes += bytes;
-    pthread_mutex_lock(&flights->lock);
+    scoped_lock(&flights->lock);
     flights->with_engine++;
-    pthread_mutex_unlock(&flights->lock);
     return flight;
 }
 
@@ -268,7 +267,7 @@ static void list_move(struct flight **from, struct flight **to) {
 static void delete_done(struct db_job *job, int result, struct error *err) {
     struct flights *flights = job->arg;
 
-    pthread_mutex_lock(&flights->lock);
+    scoped_lock(&flights->lock);
     if (result < 0) {
         flights->delete_error = *err;
         flights->delete_us = clock_monotonic_us() + DELETE_AGAIN_MS * 1000;
@@ -278,7 +277,6 @@ static void delete_done(struct db_job *job, int result, struct error *err) {
         list_move(&flights->deleting, &flights->finished);
     }
     pthread_cond_broadcast(&flights->changed);
-    pthread_mutex_unlock(&flights->lock);
 }
 
 void flights_delete(struct flights *flights) {
@@ -310,10 +308,9 @@ void flights_delete_due(struct flights *flights) {
 }
 
 void flights_delete_wait(struct flights *flights) {
-    pthread_mutex_lock(&flights->lock);
+    scoped_lock(&flights->lock);
     while (flights->deleting)
         pthread_cond_wait(&flights->changed, &flights->lock);
-    pthread_mutex_unlock(&flights->lock);
 }
 
 int flights_delete_result(struct flights *flights, struct error *err) {

@@ -4,9 +4,9 @@
 #include "common/backoff.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/worker.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,13 +49,12 @@ static struct local *local_of(struct rpc *rpc) {
 }
 
 static void delivery_append(struct local *local, struct delivery *delivery) {
-    pthread_mutex_lock(&local->lock);
+    scoped_lock(&local->lock);
     delivery->next = NULL;
     delivery->previous = local->last;
     *(local->last ? &local->last->next : &local->first) = delivery;
     local->last = delivery;
     local->count++;
-    pthread_mutex_unlock(&local->lock);
 }
 
 /* Called with the lock held. */
@@ -106,19 +105,17 @@ static void delivery_run(void *arg) {
 static struct subscription *subscription_find(struct local *local, const char *topic) {
     struct subscription *found;
 
-    pthread_mutex_lock(&local->lock);
+    scoped_lock(&local->lock);
     for (found = local->subscriptions; found && strcmp(found->topic, topic) != 0;)
         found = found->next;
-    pthread_mutex_unlock(&local->lock);
     return found;
 }
 
 static struct worker_pool *subscription_pool(struct local *local,
                                              struct subscription *subscription) {
-    pthread_mutex_lock(&local->lock);
+    scoped_lock(&local->lock);
     if (!subscription->pool)
         subscription->pool = worker_pool_new_fair("rpc", local->workers);
-    pthread_mutex_unlock(&local->lock);
     return subscription->pool;
 }
 
@@ -133,10 +130,9 @@ static int local_subscribe(struct rpc *rpc, const char *topic, rpc_consumer *con
     subscription->topic = heap_text(topic);
     subscription->consumer = consumer;
     subscription->arg = arg;
-    pthread_mutex_lock(&local->lock);
+    scoped_lock(&local->lock);
     subscription->next = local->subscriptions;
     local->subscriptions = subscription;
-    pthread_mutex_unlock(&local->lock);
     return 0;
 }
 
@@ -289,12 +285,9 @@ bool rpc_local_step(struct rpc *rpc, unsigned index) {
 
 unsigned rpc_local_waiting(struct rpc *rpc) {
     struct local *local = local_of(rpc);
-    unsigned count;
 
-    pthread_mutex_lock(&local->lock);
-    count = local->count;
-    pthread_mutex_unlock(&local->lock);
-    return count;
+    scoped_lock(&local->lock);
+    return local->count;
 }
 
 void rpc_local_forget(struct rpc *rpc) {

@@ -246,10 +246,9 @@ static void *relay_main(void *arg) {
 static void relay_wake(void *arg) {
     struct relay *relay = arg;
 
-    pthread_mutex_lock(&relay->flights->lock);
+    scoped_lock(&relay->flights->lock);
     relay->woken = true;
     pthread_cond_signal(&relay->flights->changed);
-    pthread_mutex_unlock(&relay->flights->lock);
 }
 
 struct relay *relay_new(struct db *db, struct rpc *rpc, enum relay_use use) {

@@ -257,13 +257,12 @@ static void *watchers_main(void *arg) {
 }
 
 static void wake(struct watchers *watchers, struct watcher *arrived, bool stop) {
-    pthread_mutex_lock(&watchers->lock);
+    scoped_lock(&watchers->lock);
     if (arrived)
         TAILQ_INSERT_TAIL(&watchers->arrived, arrived, next);
     watchers->look = true;
     watchers->stop |= stop;
     pthread_cond_signal(&watchers->wake);
-    pthread_mutex_unlock(&watchers->lock);
 }
 
 static void watchers_free(struct watchers *watchers) {

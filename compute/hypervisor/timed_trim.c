@@ -1,4 +1,6 @@
 #include "common/clock.h"
+
+#include "common/thread.h"
 #include "compute/hypervisor/timed_hypervisor.private.h"
 
 #include <string.h>
@@ -27,12 +29,11 @@ static bool take_out(struct timed_call *trim) {
 void timed_trims_abandon(struct timed_hypervisor *timed) {
     struct timed_call *trim;
 
-    pthread_mutex_lock(&timed->lock);
+    scoped_lock(&timed->lock);
     while ((trim = LIST_FIRST(&timed->trims))) {
         if (take_out(trim))
             timed_call_free(trim);
     }
-    pthread_mutex_unlock(&timed->lock);
 }
 
 /* Running trims of this host. */

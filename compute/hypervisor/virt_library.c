@@ -1,9 +1,9 @@
 #include "compute/hypervisor/virt_library.h"
 
 #include "common/cleanup.h"
+#include "common/thread.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -40,10 +40,6 @@ static int load(struct error *err) {
 }
 
 int virt_library_load(struct error *err) {
-    int result;
-
-    pthread_mutex_lock(&lock);
-    result = loaded ? 0 : load(err);
-    pthread_mutex_unlock(&lock);
-    return result;
+    scoped_lock(&lock);
+    return loaded ? 0 : load(err);
 }

@@ -2,9 +2,9 @@
 
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "compute/hypervisor/virt.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -129,11 +129,10 @@ virConnectPtr virt_link_share(struct virt_link *link, struct error *err) {
     if (connection)
         return connection;
     connection = virt_link_open(link, err);
-    pthread_mutex_lock(&link->lock);
+    scoped_lock(&link->lock);
     if (connection && !link->connection) {
         link->connection = connection;
         virt.virConnectRef(connection);
     }
-    pthread_mutex_unlock(&link->lock);
     return connection;
 }

@@ -4,6 +4,7 @@
 #include "compute/jobs/assist_job.h"
 
 #include "common/heap.h"
+#include "common/thread.h"
 #include "compute/jobs/assist_job.private.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ unsigned assist_include_others(struct assist_job *job, struct arena *arena,
     struct assists *assists = job->assists;
     unsigned count = 0;
 
-    pthread_mutex_lock(&assists->lock);
+    scoped_lock(&assists->lock);
     for (unsigned i = 0; i < job->set.count; i++) {
         struct assist_job *other = assist_find(assists, job->set.ids[i]);
         struct snapshot_member *one = &ret[count];
@@ -44,28 +45,22 @@ unsigned assist_include_others(struct assist_job *job, struct arena *arena,
         memcpy(one->instance_uuid, other->instance_uuid, UUID_SIZE);
         count++;
     }
-    pthread_mutex_unlock(&assists->lock);
     return count;
 }
 
 void assist_release_others(struct assist_job *job) {
-    pthread_mutex_lock(&job->assists->lock);
+    scoped_lock(&job->assists->lock);
     for (unsigned i = 0; i < job->set.count; i++) {
         struct assist_job *other = assist_find(job->assists, job->set.ids[i]);
 
         if (other)
             other->included = false;
     }
-    pthread_mutex_unlock(&job->assists->lock);
 }
 
 bool assist_may_fail(struct assist_job *job) {
-    bool may;
-
-    pthread_mutex_lock(&job->assists->lock);
-    may = job->failed = !job->included;
-    pthread_mutex_unlock(&job->assists->lock);
-    return may;
+    scoped_lock(&job->assists->lock);
+    return job->failed = !job->included;
 }
 
 /* ---- the list ---- */
@@ -153,12 +148,8 @@ bool assist_end(struct assist_job *job) {
 }
 
 unsigned assists_open(struct assists *assists) {
-    unsigned count;
-
-    pthread_mutex_lock(&assists->lock);
-    count = assists->count;
-    pthread_mutex_unlock(&assists->lock);
-    return count;
+    scoped_lock(&assists->lock);
+    return assists->count;
 }
 
 void assists_free(struct assists *assists) {

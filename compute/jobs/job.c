@@ -4,11 +4,11 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/scoria_headers.h"
+#include "common/thread.h"
 #include "common/worker.h"
 #include "compute/jobs/resize.h"
 #include "compute/jobs/round.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,12 +277,8 @@ int jobs_resume(struct jobs *jobs, const char *volume_id, const char *instance_u
 }
 
 unsigned jobs_open(struct jobs *jobs) {
-    unsigned count;
-
-    pthread_mutex_lock(&jobs->lock);
-    count = jobs->count;
-    pthread_mutex_unlock(&jobs->lock);
-    return count;
+    scoped_lock(&jobs->lock);
+    return jobs->count;
 }
 
 struct worker_pool *jobs_pool(struct jobs *jobs) {

@@ -3,10 +3,10 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/worker.h"
 #include "compute/jobs/round.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,12 +252,8 @@ int trims_put(struct trims *trims, const struct trim *trim, struct error *err) {
 }
 
 unsigned trims_open(struct trims *trims) {
-    unsigned count;
-
-    pthread_mutex_lock(&trims->lock);
-    count = trims->count;
-    pthread_mutex_unlock(&trims->lock);
-    return count;
+    scoped_lock(&trims->lock);
+    return trims->count;
 }
 
 void trims_free(struct trims *trims) {

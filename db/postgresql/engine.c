@@ -11,6 +11,7 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/thread.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -228,10 +229,9 @@ static void engine_on_event(struct db *base, enum db_event event, void (*hook)(v
                             void *arg) {
     struct postgresql_db *db = postgresql_db(base);
 
-    pthread_mutex_lock(&db->hook_lock);
+    scoped_lock(&db->hook_lock);
     db->hooks[event].run = hook;
     db->hooks[event].arg = arg;
-    pthread_mutex_unlock(&db->hook_lock);
 }
 
 static void engine_tell(struct db *base, enum db_event event) {

@@ -1,8 +1,9 @@
 #include "db/postgresql/postgresql.h"
 
+#include "common/thread.h"
+
 void postgresql_hook(struct postgresql_db *db, enum db_event event) {
-    pthread_mutex_lock(&db->hook_lock);
+    scoped_lock(&db->hook_lock);
     if (db->hooks[event].run)
         db->hooks[event].run(db->hooks[event].arg);
-    pthread_mutex_unlock(&db->hook_lock);
 }

@@ -36,10 +36,9 @@ void session_pool_end(struct session_pool *pool) {
 }
 
 void session_pool_refuse(struct session_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     pool->ending = true;
     pthread_cond_broadcast(&pool->returned);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 /* Host and error of the database are for the operator's log only. */
@@ -71,20 +70,18 @@ static int room_take(struct session_pool *pool, struct session **ret, struct err
 }
 
 static void room_free(struct session_pool *pool) {
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     assert(pool->count > 0);
     pool->count--;
     pthread_cond_signal(&pool->returned);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 static void away_note(struct session_pool *pool, int result) {
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     if (result == 0)
         backoff_reset(&pool->away);
     else
         backoff_fail(&pool->away, &pauses, clock_monotonic_us());
-    pthread_mutex_unlock(&pool->lock);
 }
 
 static bool is_young(const struct session *session) {
@@ -132,9 +129,8 @@ void session_pool_give(struct session_pool *pool, struct session *session) {
         room_free(pool);
         return;
     }
-    pthread_mutex_lock(&pool->lock);
+    scoped_lock(&pool->lock);
     session->next = pool->idle;
     pool->idle = session;
     pthread_cond_signal(&pool->returned);
-    pthread_mutex_unlock(&pool->lock);
 }

@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/backoff.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "db/postgresql/commit.h"
 #include "db/postgresql/listener.h"
 
@@ -145,12 +146,8 @@ static void pause_us(int64_t duration_us) {
 }
 
 static bool is_ending(struct session_pool *pool) {
-    bool ending;
-
-    pthread_mutex_lock(&pool->lock);
-    ending = pool->ending;
-    pthread_mutex_unlock(&pool->lock);
-    return ending;
+    scoped_lock(&pool->lock);
+    return pool->ending;
 }
 
 /* Queries until the outcome is known.  If the server stays unreachable or the mark is gone it stays

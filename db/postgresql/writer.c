@@ -2,6 +2,7 @@
 
 #include "common/assert.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "db/job_queue.h"
 #include "db/postgresql/transaction.h"
 
@@ -90,9 +91,8 @@ void postgresql_writer_submit(struct postgresql_writer *writer, struct db_job *j
         transaction_run(writer->db, job, 1);
         return;
     }
-    pthread_mutex_lock(&writer->lock);
+    scoped_lock(&writer->lock);
     assert(!writer->stopping);
     job_queue_put(&writer->queue, job);
     pthread_cond_signal(&writer->wake);
-    pthread_mutex_unlock(&writer->lock);
 }

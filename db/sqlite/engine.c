@@ -1,5 +1,6 @@
 #include "common/assert.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "common/ticker.h"
 #include "db/clock.h"
 #include "db/migrate.h"
@@ -11,7 +12,6 @@
 #include "db/sqlite/writer.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,14 +88,13 @@ static int64_t release_snapshots(void *arg) {
     int64_t until_us = clock_monotonic_us() - RELEASE_MS * 1000;
     bool any = false;
 
-    pthread_mutex_lock(&db->lock);
+    scoped_lock(&db->lock);
     for (struct connection *reader = db->readers; reader; reader = reader->next) {
         if (reader->snapshot.kept && reader->snapshot.used_us <= until_us)
             reader_release(reader);
         any |= reader->snapshot.kept;
     }
     db->releasing = any;
-    pthread_mutex_unlock(&db->lock);
     return any ? RELEASE_MS : REST_MS;
 }
 
@@ -110,12 +109,11 @@ static void release_later(struct sqlite_db *db) {
 
 static void reader_put(struct sqlite_db *db, struct connection *reader) {
     sqlite_map_use(NULL);
-    pthread_mutex_lock(&db->lock);
+    scoped_lock(&db->lock);
     reader->next = db->readers;
     db->readers = reader;
     if (reader->snapshot.kept)
         release_later(db);
-    pthread_mutex_unlock(&db->lock);
 }
 
 static int copy_before(void *arg, struct arena *arena, int64_t number, const char **ret,

@@ -256,7 +256,7 @@ static void group_run(struct writer *writer, struct group *group) {
     struct error err = { .kind = ERROR_NONE };
     int result;
 
-    pthread_mutex_lock(&writer->using_connection);
+    scoped_lock(&writer->using_connection);
     result = group_try(writer, group, &err);
     if (result < 0 && sqlite_make_space(writer->connection))
         result = group_try(writer, group, &err);
@@ -267,16 +267,14 @@ static void group_run(struct writer *writer, struct group *group) {
         for (unsigned i = 0; i < group->count; i++)
             group->outcomes[i] = (struct outcome){ -1, err };
     }
-    pthread_mutex_unlock(&writer->using_connection);
 }
 
 static void hooks_run(struct writer *writer, unsigned events) {
     assert(events < 1U << DB_EVENTS);
-    pthread_mutex_lock(&writer->hook_lock);
+    scoped_lock(&writer->hook_lock);
     for (unsigned i = 0; i < DB_EVENTS; i++)
         if (events & 1U << i && writer->hooks[i].run)
             writer->hooks[i].run(writer->hooks[i].arg);
-    pthread_mutex_unlock(&writer->hook_lock);
 }
 
 static void group_tell(struct writer *writer, struct group *group) {
@@ -311,13 +309,12 @@ static bool wal_is_long(const struct writer *writer, int64_t now_us) {
 static void space_limit(struct writer *writer) {
     int64_t now_us = clock_monotonic_us();
 
-    pthread_mutex_lock(&writer->using_connection);
+    scoped_lock(&writer->using_connection);
     if (wal_is_long(writer, now_us)) {
         sqlite_checkpoint(writer->connection);
         writer->checkpoint_us = now_us;
     }
     sqlite_renew_reserve(writer->connection);
-    pthread_mutex_unlock(&writer->using_connection);
 }
 
 /* Of the first job; up to group_most of those that are queued now may join it.  Called with the
@@ -434,21 +431,16 @@ void writer_submit(struct writer *writer, struct db_job *job) {
     }
     /* the writer's thread would wait for itself */
     assert(!job->awaited || !pthread_equal(writer->thread, pthread_self()));
-    pthread_mutex_lock(&writer->lock);
+    scoped_lock(&writer->lock);
     assert(!writer->stopping);
     job_queue_put(&writer->queue, job);
     pthread_cond_signal(&writer->wake);
-    pthread_mutex_unlock(&writer->lock);
 }
 
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err) {
-    int result;
-
     assert(!sqlite_tx_inside());
-    pthread_mutex_lock(&writer->using_connection);
-    result = sqlite_tx_read(writer->connection, body, arg, err);
-    pthread_mutex_unlock(&writer->using_connection);
-    return result;
+    scoped_lock(&writer->using_connection);
+    return sqlite_tx_read(writer->connection, body, arg, err);
 }
 
 struct connection *writer_connection(struct writer *writer) {
@@ -458,10 +450,9 @@ struct connection *writer_connection(struct writer *writer) {
 void writer_on_event(struct writer *writer, enum db_event event, void (*hook)(void *arg),
                      void *arg) {
     assert(event < DB_EVENTS);
-    pthread_mutex_lock(&writer->hook_lock);
+    scoped_lock(&writer->hook_lock);
     writer->hooks[event].run = hook;
     writer->hooks[event].arg = arg;
-    pthread_mutex_unlock(&writer->hook_lock);
 }
 
 void writer_set_fault(struct writer *writer, db_fault *fault, void *arg) {

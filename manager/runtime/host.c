@@ -3,6 +3,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/ticker.h"
 #include "common/worker.h"
 #include "manager/runtime/report.h"
@@ -144,29 +145,26 @@ void lane_leave(struct manager_lane *lane) {
     struct manager *manager = lane->host->manager;
     int64_t now_us = clock_steady_us(manager->settings.settings->clock);
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     assert(lane->busy > 0 && lane->host->open);
     lane->busy--;
     lane->left++;
     lane->heard_at = now_us;
-    pthread_mutex_unlock(&manager->lock);
 }
 
 bool host_begin_reclaim(struct manager_host *host) {
     bool begins;
 
-    pthread_mutex_lock(&host->manager->lock);
+    scoped_lock(&host->manager->lock);
     begins = !host->reclaims;
     host->reclaims = true;
-    pthread_mutex_unlock(&host->manager->lock);
     return begins;
 }
 
 void host_end_reclaim(struct manager_host *host) {
-    pthread_mutex_lock(&host->manager->lock);
+    scoped_lock(&host->manager->lock);
     assert(host->reclaims);
     host->reclaims = false;
-    pthread_mutex_unlock(&host->manager->lock);
 }
 
 bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely) {
@@ -174,12 +172,11 @@ bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely) {
     int64_t now_us = clock_steady_us(manager->settings.settings->clock);
     bool looks;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     *ret_surely = lane->busy == 0 && now_us - lane->heard_at >= QUIET_US;
     looks = *ret_surely || now_us - lane->looked_at >= LOOK_US;
     if (looks)
         lane->looked_at = now_us;
-    pthread_mutex_unlock(&manager->lock);
     return looks;
 }
 
@@ -188,12 +185,11 @@ enum lane_load lane_load(struct manager_lane *lane) {
     unsigned workers = manager->settings.workers;
     enum lane_load load = LANE_MOVES;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     if (workers > 0 && lane->left == lane->left_before)
         load = lane->busy >= workers                 ? LANE_STUCK
                : lane->busy >= worker_share(workers) ? LANE_SHARE_TAKEN
                                                      : LANE_MOVES;
     lane->left_before = lane->left;
-    pthread_mutex_unlock(&manager->lock);
     return load;
 }

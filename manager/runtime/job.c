@@ -218,12 +218,11 @@ static bool pause_for(struct manager *manager, int64_t pause_us) {
     int64_t until_us = clock_monotonic_us() + pause_us;
     bool stops;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     while (manager->settings.threaded && !manager->draining &&
            thread_cond_wait(&manager->changed, &manager->lock, until_us))
         ;
     stops = manager->draining;
-    pthread_mutex_unlock(&manager->lock);
     return !stops;
 }
 

@@ -7,6 +7,7 @@
 #include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/log_limit.h"
+#include "common/thread.h"
 #include "db/clock.h"
 #include "manager/runtime/host.h"
 #include "model/attachment/attachment.h"
@@ -108,7 +109,7 @@ static bool running_begin(struct manager *manager, struct running *running) {
     const struct running *other;
 
     assert(running->operation_id && !running->next && running->safe_until_us == 0);
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     other = manager->running;
     while (other && strcmp(other->operation_id, running->operation_id) != 0)
         other = other->next;
@@ -116,7 +117,6 @@ static bool running_begin(struct manager *manager, struct running *running) {
         running->next = manager->running;
         manager->running = running;
     }
-    pthread_mutex_unlock(&manager->lock);
     return !other;
 }
 
@@ -125,23 +125,21 @@ static void running_claimed(struct job *job, int64_t claimed_us) {
     struct running *running = &job->running;
 
     assert(job->running.operation_id && job->operation.owner);
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     running->safe_until_us = operation_safe_until(manager->settings.settings, claimed_us);
     running->kind = job->operation.kind->name;
     running->volume_id = job->operation.volume_id;
     running->begun_us = job->progress_asked_us;
     running->percent = -1;
-    pthread_mutex_unlock(&manager->lock);
 }
 
 static void running_end(struct manager *manager, const struct running *running) {
     struct running **place = &manager->running;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     while (*place != running)
         place = &(*place)->next;
     *place = running->next;
-    pthread_mutex_unlock(&manager->lock);
 }
 
 /* Of several managers that get an announcement all but one find the operation claimed; reading is

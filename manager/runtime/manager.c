@@ -379,12 +379,8 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
 }
 
 bool manager_alive(struct manager *manager) {
-    bool alive;
-
-    pthread_mutex_lock(&manager->lock);
-    alive = clock_monotonic_us() - manager->round_us < HANGS_US;
-    pthread_mutex_unlock(&manager->lock);
-    return alive;
+    scoped_lock(&manager->lock);
+    return clock_monotonic_us() - manager->round_us < HANGS_US;
 }
 
 void manager_drain(struct manager *manager) {

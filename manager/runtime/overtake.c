@@ -1,5 +1,6 @@
 #include "manager/runtime/overtake.h"
 
+#include "common/thread.h"
 #include "operation/operation.h"
 
 #define LOOK_US   (5 * SECOND_US)
@@ -42,9 +43,8 @@ static void arrived(void *arg, bool taken) {
     struct manager_lane *lane = arg;
 
     (void)taken;
-    pthread_mutex_lock(&lane->host->manager->lock);
+    scoped_lock(&lane->host->manager->lock);
     lane->overtaking--;
-    pthread_mutex_unlock(&lane->host->manager->lock);
 }
 
 static void tell(struct manager_lane *lane, const struct work *base, const char *topic,
@@ -73,10 +73,9 @@ static const char *own_topic(struct manager_lane *lane, struct arena *arena) {
     struct rpc *rpc = lane->host->manager->settings.rpc;
     const char *topic = NULL;
 
-    pthread_mutex_lock(&lane->host->manager->sending);
+    scoped_lock(&lane->host->manager->sending);
     if (!manager_is_draining(lane->host->manager) && rpc->engine->own_topic)
         topic = rpc->engine->own_topic(rpc, arena, lane->topic);
-    pthread_mutex_unlock(&lane->host->manager->sending);
     return topic;
 }
 

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "manager/runtime/host.h"
 #include "manager/runtime/job.h"
 #include "operation/query.h"
@@ -111,10 +112,9 @@ static bool hand_over(struct taken *taken) {
     const struct rpc_receiver receiver = { begin, confirm, taken };
     bool given;
 
-    pthread_mutex_lock(&manager->sending);
+    scoped_lock(&manager->sending);
     given = !manager_is_draining(manager) &&
             rpc->engine->hand_over(rpc, &message, &receiver, NULL) == 0;
-    pthread_mutex_unlock(&manager->sending);
     return given;
 }
 
@@ -155,13 +155,12 @@ static bool lane_accepts(struct manager_lane *lane, int64_t now_us, bool *ret_fr
     unsigned workers = manager->settings.workers;
     bool accepts;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     accepts = lane->host->open && !manager->draining && lane->taken < WAITING_MOST &&
               (lane->taken <= workers || now_us - lane->heard_at < NO_PROGRESS);
     *ret_free = workers == 0 || (lane->taken < workers && lane->busy < workers);
     if (accepts)
         lane->taken++;
-    pthread_mutex_unlock(&manager->lock);
     return accepts;
 }
 
@@ -292,7 +291,7 @@ void taken_renewed(struct manager *manager, const char *const *ids, const bool *
     struct taken *taken;
     unsigned at = 0;
 
-    pthread_mutex_lock(&manager->lock);
+    scoped_lock(&manager->lock);
     TAILQ_FOREACH(taken, &manager->taken, next) {
         unsigned place = place_of(ids, count, at, taken);
 
@@ -302,7 +301,6 @@ void taken_renewed(struct manager *manager, const char *const *ids, const bool *
             taken->claim.asked_us = asked_us;
         at = place + 1;
     }
-    pthread_mutex_unlock(&manager->lock);
 }
 
 /* ---- start and stop ---- */

@@ -1,12 +1,12 @@
 #include "model/scheduler/pool.h"
 
 #include "common/heap.h"
+#include "common/thread.h"
 #include "common/words.h"
 #include "operation/query.h"
 #include "operation/service.h"
 #include "json/json.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,9 +162,8 @@ static void report_keep(struct kept_report *kept, const char *text, json_t *tree
 }
 
 static void report_release(void *tree) {
-    pthread_mutex_lock(&reports_lock);
+    scoped_lock(&reports_lock);
     json_decref(tree);
-    pthread_mutex_unlock(&reports_lock);
 }
 
 const json_t *pool_reported(struct work *work, const struct pool *pool) {

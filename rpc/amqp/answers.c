@@ -2,10 +2,10 @@
 
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/worker.h"
 #include "rpc/amqp/recent.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,12 +53,8 @@ static void reply_end(struct reply *reply) {
 }
 
 static bool is_absent(struct answers *answers, const char *queue) {
-    bool absent;
-
-    pthread_mutex_lock(&answers->lock);
-    absent = recent_has(&answers->absent, queue, clock_monotonic_us());
-    pthread_mutex_unlock(&answers->lock);
-    return absent;
+    scoped_lock(&answers->lock);
+    return recent_has(&answers->absent, queue, clock_monotonic_us());
 }
 
 /* Called by the sender. */
@@ -136,9 +132,8 @@ static void beat_confirm(void *arg, bool taken) {
     struct answers *answers = arg;
 
     (void)taken;
-    pthread_mutex_lock(&answers->lock);
+    scoped_lock(&answers->lock);
     answers->beat_count--;
-    pthread_mutex_unlock(&answers->lock);
 }
 
 /* Called by the monitor.  They do not pile up while the broker accepts none. */
@@ -186,9 +181,8 @@ void answers_start(struct answers *answers) {
 }
 
 void answers_drain(struct answers *answers) {
-    pthread_mutex_lock(&answers->lock);
+    scoped_lock(&answers->lock);
     answers->draining = true;
-    pthread_mutex_unlock(&answers->lock);
 }
 
 void answers_stop(struct answers *answers) {

@@ -2,10 +2,10 @@
 
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/thread.h"
 #include "common/worker.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -66,47 +66,42 @@ void inbox_quiet(struct inbox *inbox) {
 }
 
 void inbox_connected(struct inbox *inbox, bool connected) {
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     inbox->generation = connected ? ++inbox->generations : 0;
-    pthread_mutex_unlock(&inbox->lock);
 }
 
 void inbox_add(struct inbox *inbox, struct delivery *delivery) {
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     delivery->generation = inbox->generation;
     LIST_INSERT_HEAD(&inbox->deliveries, delivery, all);
-    pthread_mutex_unlock(&inbox->lock);
 }
 
 struct delivery *inbox_done(struct inbox *inbox, bool *ret_lost) {
     struct delivery *delivery;
 
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     delivery = STAILQ_FIRST(&inbox->done);
     if (delivery) {
         STAILQ_REMOVE_HEAD(&inbox->done, done);
         LIST_REMOVE(delivery, all);
         *ret_lost = delivery->generation != inbox->generation;
     }
-    pthread_mutex_unlock(&inbox->lock);
     return delivery;
 }
 
 struct delivery *inbox_rest(struct inbox *inbox) {
     struct delivery *delivery;
 
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     delivery = LIST_FIRST(&inbox->deliveries);
     if (delivery)
         LIST_REMOVE(delivery, all);
-    pthread_mutex_unlock(&inbox->lock);
     return delivery;
 }
 
 void inbox_drain(struct inbox *inbox) {
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     inbox->draining = true;
-    pthread_mutex_unlock(&inbox->lock);
 }
 
 /* ---- the delivery's side ---- */
@@ -122,24 +117,20 @@ void inbox_later(struct delivery *delivery, int64_t pause_ms) {
     struct worker_pool **pool = &delivery->subscription->pool;
     struct work_item item = { delivery->key, delivery->envelope.project, run_step, delivery };
 
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     if (!inbox->draining && !*pool)
         *pool = worker_pool_new_fair("rpc", inbox->workers);
     if (!inbox->draining && pause_ms == 0)
         worker_pool_put(*pool, &item);
     else if (!inbox->draining)
         worker_pool_put_later(*pool, &item, pause_ms);
-    pthread_mutex_unlock(&inbox->lock);
 }
 
 bool inbox_lost(struct delivery *delivery) {
     struct inbox *inbox = delivery->means->inbox;
-    bool lost;
 
-    pthread_mutex_lock(&inbox->lock);
-    lost = delivery->generation != inbox->generation;
-    pthread_mutex_unlock(&inbox->lock);
-    return lost;
+    scoped_lock(&inbox->lock);
+    return delivery->generation != inbox->generation;
 }
 
 bool inbox_handled(struct delivery *delivery) {
@@ -159,9 +150,8 @@ bool inbox_handled(struct delivery *delivery) {
 void inbox_remember(struct delivery *delivery) {
     struct inbox *inbox = delivery->means->inbox;
 
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     recent_put(&delivery->subscription->handled, delivery->envelope.unique_id, INT64_MAX);
-    pthread_mutex_unlock(&inbox->lock);
 }
 
 void inbox_finish(struct delivery *delivery) {
@@ -174,16 +164,11 @@ void inbox_finish(struct delivery *delivery) {
 }
 
 bool inbox_may_pause(struct inbox *inbox) {
-    bool may;
-
-    pthread_mutex_lock(&inbox->lock);
-    may = inbox->paused < inbox->paused_most;
-    pthread_mutex_unlock(&inbox->lock);
-    return may;
+    scoped_lock(&inbox->lock);
+    return inbox->paused < inbox->paused_most;
 }
 
 void inbox_paused(struct inbox *inbox, int change) {
-    pthread_mutex_lock(&inbox->lock);
+    scoped_lock(&inbox->lock);
     inbox->paused += change;
-    pthread_mutex_unlock(&inbox->lock);
 }

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/thread.h"
 #include "rpc/amqp/failure.h"
 #include "rpc/amqp/incoming.h"
 
@@ -75,26 +76,20 @@ const char *link_where(const struct link *link) {
 }
 
 static void set_fd(struct link *link, int fd) {
-    pthread_mutex_lock(&link->lock);
+    scoped_lock(&link->lock);
     link->fd = fd;
-    pthread_mutex_unlock(&link->lock);
 }
 
 static bool is_interrupted(struct link *link) {
-    bool interrupted;
-
-    pthread_mutex_lock(&link->lock);
-    interrupted = link->interrupted;
-    pthread_mutex_unlock(&link->lock);
-    return interrupted;
+    scoped_lock(&link->lock);
+    return link->interrupted;
 }
 
 void link_interrupt(struct link *link) {
-    pthread_mutex_lock(&link->lock);
+    scoped_lock(&link->lock);
     link->interrupted = true;
     if (link->fd >= 0)
         shutdown(link->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&link->lock);
 }
 
 void link_drop(struct link *link) {

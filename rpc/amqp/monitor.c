@@ -1,8 +1,8 @@
 #include "rpc/amqp/monitor.h"
 
 #include "common/heap.h"
+#include "common/thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 LIST_HEAD(monitored_calls, monitored);
@@ -30,13 +30,12 @@ void monitor_watch(struct monitor *monitor, struct monitored *call, const struct
                    int64_t now_us) {
     if (!called->reply_queue || called->beat_ms == 0)
         return;
-    pthread_mutex_lock(&monitor->lock);
+    scoped_lock(&monitor->lock);
     if (!monitor->ended) {
         call->called = called;
         call->next_us = now_us + called->beat_ms * 1000;
         LIST_INSERT_HEAD(&monitor->calls, call, others);
     }
-    pthread_mutex_unlock(&monitor->lock);
 }
 
 /* Called with the lock held. */
@@ -47,15 +46,14 @@ static void leave(struct monitored *call) {
 }
 
 void monitor_leave(struct monitor *monitor, struct monitored *call) {
-    pthread_mutex_lock(&monitor->lock);
+    scoped_lock(&monitor->lock);
     leave(call);
-    pthread_mutex_unlock(&monitor->lock);
 }
 
 int64_t monitor_beat(struct monitor *monitor, int64_t now_us) {
     int64_t next_us = 0;
 
-    pthread_mutex_lock(&monitor->lock);
+    scoped_lock(&monitor->lock);
     for (struct monitored *call = LIST_FIRST(&monitor->calls); call;
          call = LIST_NEXT(call, others)) {
         if (call->next_us <= now_us) { /* missed heartbeats are not made up for */
@@ -65,16 +63,14 @@ int64_t monitor_beat(struct monitor *monitor, int64_t now_us) {
         if (next_us == 0 || call->next_us < next_us)
             next_us = call->next_us;
     }
-    pthread_mutex_unlock(&monitor->lock);
     return next_us;
 }
 
 void monitor_end(struct monitor *monitor) {
-    pthread_mutex_lock(&monitor->lock);
+    scoped_lock(&monitor->lock);
     monitor->ended = true;
     while (!LIST_EMPTY(&monitor->calls))
         leave(LIST_FIRST(&monitor->calls));
-    pthread_mutex_unlock(&monitor->lock);
 }
 
 void monitor_free(struct monitor *monitor) {

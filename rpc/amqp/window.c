@@ -1,9 +1,9 @@
 #include "rpc/amqp/window.h"
 
 #include "common/heap.h"
+#include "common/thread.h"
 #include "common/words.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -135,12 +135,8 @@ static bool window_has_room(const struct window *window) {
 }
 
 static bool window_has_ready(struct window *window) {
-    bool ready;
-
-    pthread_mutex_lock(&window->lock);
-    ready = !STAILQ_EMPTY(&window->ready);
-    pthread_mutex_unlock(&window->lock);
-    return ready;
+    scoped_lock(&window->lock);
+    return !STAILQ_EMPTY(&window->ready);
 }
 
 bool window_has_next(struct window *window) {

@@ -32,7 +32,7 @@ static struct memory_volume *find_object(const struct memory *memory, const char
 bool memory_lock(void *handle, const char *name_id, bool locked) {
     struct memory *memory = handle;
     struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     if (!volume || (locked && (volume->busy || volume->readers != 0)))
@@ -44,7 +44,7 @@ bool memory_lock(void *handle, const char *name_id, bool locked) {
 bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
     struct memory *memory = handle;
     struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     if (volume)
@@ -55,7 +55,7 @@ bool memory_grow(void *handle, const char *name_id, int64_t bytes) {
 bool memory_remove(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     return volume && memory_take_out(memory, volume->name_id);
@@ -63,7 +63,7 @@ bool memory_remove(void *handle, const char *name_id) {
 
 bool memory_take(void *handle, const char *name) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (!memory_find_foreign(memory, name))
         return false;
@@ -74,7 +74,7 @@ bool memory_take(void *handle, const char *name) {
 bool memory_lock_foreign(void *handle, const char *name, bool locked) {
     struct memory *memory = handle;
     struct memory_volume *foreign;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     foreign = memory_find_foreign(memory, name);
     if (foreign)
@@ -84,7 +84,7 @@ bool memory_lock_foreign(void *handle, const char *name, bool locked) {
 
 bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     if (memory_find_foreign(memory, name))
         return false;
@@ -94,7 +94,7 @@ bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content) 
 
 bool memory_has(void *handle, const char *name) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     return memory_find_foreign(memory, name);
 }
@@ -102,7 +102,7 @@ bool memory_has(void *handle, const char *name) {
 bool memory_write(void *handle, const char *name_id, int64_t content) {
     struct memory *memory = handle;
     struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     if (volume)
@@ -113,7 +113,7 @@ bool memory_write(void *handle, const char *name_id, int64_t content) {
 bool memory_waste(void *handle, const char *name_id, int64_t bytes) {
     struct memory *memory = handle;
     struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     if (volume)
@@ -124,7 +124,7 @@ bool memory_waste(void *handle, const char *name_id, int64_t bytes) {
 bool memory_trim(void *handle, const char *name_id) {
     struct memory *memory = handle;
     struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     if (volume)
@@ -135,7 +135,7 @@ bool memory_trim(void *handle, const char *name_id) {
 int64_t memory_read(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     return volume ? volume->content : -1;
@@ -144,7 +144,7 @@ int64_t memory_read(void *handle, const char *name_id) {
 int64_t memory_read_snapshot(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *snapshot;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     snapshot = memory_find_snapshot(memory, name_id);
     return snapshot ? snapshot->content : -1;
@@ -153,7 +153,7 @@ int64_t memory_read_snapshot(void *handle, const char *name_id) {
 bool memory_assist(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *asked, *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     asked = memory_find_request(memory, name_id);
     volume = asked ? find_object(memory, asked->made_as) : NULL;
@@ -168,7 +168,7 @@ bool memory_assist(void *handle, const char *name_id) {
 
 static bool may_be_made(struct memory *memory, const char *name_id) {
     const struct memory_volume *asked;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     asked = memory_find_request(memory, name_id);
     return asked && !asked->deletes && find_object(memory, asked->made_as);
@@ -185,14 +185,14 @@ bool memory_assist_all(void *handle, const char (*name_ids)[37], unsigned count)
 
 void memory_defer_snapshots(void *handle, bool defers) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     memory->defers_snapshots = defers;
 }
 
 void memory_hold_connections(void *handle) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     memory->holds_connections = true;
 }
@@ -201,14 +201,14 @@ void memory_share_connections(void *handle) {
     struct memory *memory = handle;
 
     memory_hold_connections(handle);
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     memory->shares_connections = true;
 }
 
 const char *memory_connected_too(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     return volume && volume->other[0] ? volume->other : NULL;
@@ -217,7 +217,7 @@ const char *memory_connected_too(void *handle, const char *name_id) {
 const char *memory_connected(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     return volume && volume->host[0] ? volume->host : NULL;
@@ -232,7 +232,7 @@ void memory_watch(void *handle, memory_between *between, void *arg) {
 
 void memory_fail_next(void *handle, const char *call, enum error_kind kind) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     memory->failing_call = call;
     memory->failure = kind;
@@ -243,14 +243,14 @@ void memory_fill_before(void *handle, const char *call) {
     struct memory *memory = handle;
 
     memory_fail_next(handle, call, ERROR_BACKEND);
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
     memory->is_full = true;
 }
 
 bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = memory_find(memory, name_id);
     if (volume)
@@ -260,7 +260,7 @@ bool memory_made_as(void *handle, const char *name_id, char *ret, size_t size) {
 
 size_t memory_count(void *handle) {
     struct memory *memory = handle;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     return memory->count;
 }
@@ -268,7 +268,7 @@ size_t memory_count(void *handle) {
 int64_t memory_bytes(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;
-    HOLD(memory);
+    scoped_lock(&memory->mutex);
 
     volume = find_object(memory, name_id);
     return volume ? volume->bytes : -1;
