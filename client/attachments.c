@@ -56,8 +56,7 @@ static const char *body_of(struct arena *arena, const char *volume_id,
 
     json_out_begin(&out, arena, "attachment");
     out_put_text(&out, "volume_uuid", volume_id);
-    out_key(&out, "connector");
-    out_begin_object(&out);
+    out_open_object(&out, "connector");
     out_put_text(&out, "host", connector->host);
     out_put_text(&out, "mountpoint", connector->host);
     out_put_text(&out, "mode", connector->readonly ? "ro" : "rw");

@@ -192,8 +192,7 @@ int client_list(const struct client *client, struct arena *arena, const char *pa
 }
 
 void client_put_metadata(struct json_out *out, const struct remote_pair *pairs) {
-    out_key(out, "metadata");
-    out_begin_object(out);
+    out_open_object(out, "metadata");
     for (; pairs && pairs->key; pairs++) {
         out_key_text(out, pairs->key);
         out_text(out, pairs->value);

@@ -127,8 +127,7 @@ static enum event_verdict post_event(const struct client *client, struct arena *
     int outcome;
 
     json_out_begin(&out, arena, NULL);
-    out_key(&out, "events");
-    out_begin_array(&out);
+    out_open_array(&out, "events");
     out_begin_object(&out);
     out_put_text(&out, "name", name_of(event));
     out_put_text(&out, "server_uuid", event->instance_uuid);

@@ -12,14 +12,12 @@ static const char *write_create(struct arena *arena, const struct compute_assist
 
     json_out_begin(&out, arena, "snapshot");
     out_put_text(&out, "volume_id", assist->volume_id);
-    out_key(&out, "create_info");
-    out_begin_object(&out);
+    out_open_object(&out, "create_info");
     out_put_text(&out, "snapshot_id", assist->snapshot_id);
     out_put_text(&out, "type", "qcow2");
     out_put_text(&out, "new_file", assist->new_file);
     if (assist->together_count > 0) {
-        out_key(&out, "together");
-        out_begin_array(&out);
+        out_open_array(&out, "together");
         for (unsigned i = 0; i < assist->together_count; i++)
             out_text(&out, assist->together[i]);
         out_end_array(&out);

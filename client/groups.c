@@ -79,8 +79,7 @@ int groups_create(const struct client *api, struct arena *arena,
     out_put_text(&out, "name", wanted->name);
     out_put_text(&out, "description", wanted->description);
     out_put_text(&out, "group_type", wanted->group_type);
-    out_key(&out, "volume_types");
-    out_begin_array(&out);
+    out_open_array(&out, "volume_types");
     for (unsigned i = 0; i < wanted->volume_type_count; i++)
         out_text(&out, wanted->volume_types[i]);
     out_end_array(&out);

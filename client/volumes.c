@@ -130,8 +130,7 @@ static const char *create_body(struct arena *arena, const struct remote_volume_n
     struct json_out out;
 
     json_out_begin(&out, arena, NULL);
-    out_key(&out, "volume");
-    out_begin_object(&out);
+    out_open_object(&out, "volume");
     put_given(&out, "name", wanted->name);
     put_given(&out, "volume_type", wanted->type);
     put_given(&out, "availability_zone", wanted->availability_zone);
@@ -142,8 +141,7 @@ static const char *create_body(struct arena *arena, const struct remote_volume_n
     client_put_metadata(&out, wanted->metadata);
     out_end_object(&out);
     if (wanted->query) {
-        out_key(&out, "OS-SCH-HNT:scheduler_hints");
-        out_begin_object(&out);
+        out_open_object(&out, "OS-SCH-HNT:scheduler_hints");
         put_given(&out, "query", wanted->query);
         out_end_object(&out);
     }

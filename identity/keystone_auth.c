@@ -10,8 +10,7 @@ static void put_named(struct json_out *out, const char *id, const char *name, co
         return;
     }
     out_put_text(out, "name", name);
-    out_key(out, "domain");
-    out_begin_object(out);
+    out_open_object(out, "domain");
     if (domain_id)
         out_put_text(out, "id", domain_id);
     else
@@ -25,23 +24,18 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
     struct json_out out;
 
     json_out_begin(&out, arena, "auth");
-    out_key(&out, "identity");
-    out_begin_object(&out);
-    out_key(&out, "methods");
-    out_begin_array(&out);
+    out_open_object(&out, "identity");
+    out_open_array(&out, "methods");
     out_text(&out, by_credential ? "application_credential" : "password");
     out_end_array(&out);
     if (by_credential) {
-        out_key(&out, "application_credential");
-        out_begin_object(&out);
+        out_open_object(&out, "application_credential");
         out_put_text(&out, "id", settings->application_credential_id);
         out_put_text(&out, "secret", settings->application_credential_secret);
         out_end_object(&out);
     } else {
-        out_key(&out, "password");
-        out_begin_object(&out);
-        out_key(&out, "user");
-        out_begin_object(&out);
+        out_open_object(&out, "password");
+        out_open_object(&out, "user");
         put_named(&out, settings->user_id, settings->username, settings->user_domain_id,
                   settings->user_domain_name);
         out_put_text(&out, "password", settings->password);
@@ -50,8 +44,7 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
     }
     out_end_object(&out);
     if (!by_credential) {
-        out_key(&out, "scope");
-        out_begin_object(&out);
+        out_open_object(&out, "scope");
         out_key_text(&out, settings->system_scope ? "system" : "project");
         out_begin_object(&out);
         if (settings->system_scope)

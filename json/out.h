@@ -72,3 +72,5 @@ void out_between(struct json_out *out, const struct json_part *parts, size_t cou
 #define out_put_bool(out, literal, value) (out_key(out, literal), out_bool(out, value))
 #define out_put_time(out, literal, value) (out_key(out, literal), out_time(out, value))
 #define out_put_null(out, literal)        (out_key(out, literal), out_null(out))
+#define out_open_object(out, literal)     (out_key(out, literal), out_begin_object(out))
+#define out_open_array(out, literal)      (out_key(out, literal), out_begin_array(out))

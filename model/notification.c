@@ -99,8 +99,7 @@ static void put_payload(struct work *work, struct json_out *out, const struct vo
     out_put_text(out, "replication_status", volume->replication_status);
     out_put_null(out, "replication_extended_status");
     out_put_null(out, "replication_driver_data");
-    out_key(out, "metadata");
-    out_begin_array(out);
+    out_open_array(out, "metadata");
     for (unsigned i = 0; i < volume->metadata.count; i++) {
         out_begin_object(out);
         out_put_text(out, "key", volume->metadata.items[i].key);
@@ -108,8 +107,7 @@ static void put_payload(struct work *work, struct json_out *out, const struct vo
         out_end_object(out);
     }
     out_end_array(out);
-    out_key(out, "volume_attachment");
-    out_begin_array(out);
+    out_open_array(out, "volume_attachment");
     for (unsigned i = 0; i < volume->attachment_count; i++)
         put_attachment(out, &volume->attachments[i], volume);
     out_end_array(out);
@@ -190,8 +188,7 @@ static void put_whole(struct work *work, struct json_out *out, const struct news
     out_put_text(out, "_context_project", context->project_id);
     out_put_text(out, "_context_project_id", context->project_id);
     out_put_bool(out, "_context_is_admin", context->is_admin);
-    out_key(out, "_context_roles");
-    out_begin_array(out);
+    out_open_array(out, "_context_roles");
     for (const char *const *role = context->roles; role && *role; role++)
         out_text(out, *role);
     out_end_array(out);

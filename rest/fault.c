@@ -26,8 +26,7 @@ void fault_render(struct http_exchange *exchange, const struct error *err) {
     out_begin_object(&out);
     if (err->kind == ERROR_UNAUTHORIZED) {
         /* {"error": {"code": 401, "title": …}}: the form of the token middleware. */
-        out_key(&out, "error");
-        out_begin_object(&out);
+        out_open_object(&out, "error");
         out_put_int(&out, "code", error_http_status(err->kind));
         out_put_text(&out, "title", "Unauthorized");
         out_put_text(&out, "message", err->message);

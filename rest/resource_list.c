@@ -95,8 +95,7 @@ static int list(struct request *request, bool detail, struct error *err) {
     if (resource->watch) {
         if (resource->version(&request->work, &version, err) < 0)
             return -1;
-        out_key(&request->out, "metadata");
-        out_begin_object(&request->out);
+        out_open_object(&request->out, "metadata");
         out_put_text(&request->out, "resourceVersion", /* from which a watch continues */
                      arena_format(request->work.arena, "%" PRId64, version));
         out_end_object(&request->out);

@@ -102,21 +102,18 @@ void version_render(struct http_exchange *exchange, const char *base_url, int st
 
     json_out_init(&out, exchange->arena, 1024);
     out_begin_object(&out);
-    out_key(&out, "versions");
-    out_begin_array(&out);
+    out_open_array(&out, "versions");
     out_begin_object(&out);
     out_put_text(&out, "id", "v3.0");
     out_put_text(&out, "status", "CURRENT");
     out_put_text(&out, "version", VERSION_TEXT(MICROVERSION_NEWEST));
     out_put_text(&out, "min_version", VERSION_TEXT(MICROVERSION_LEAST));
     out_put_text(&out, "updated", "2023-08-31T00:00:00Z");
-    out_key(&out, "links");
-    out_begin_array(&out);
+    out_open_array(&out, "links");
     put_link(&out, "describedby", "text/html", "https://docs.openstack.org/");
     put_link(&out, "self", NULL, arena_format(exchange->arena, "%s/v3/", base_url));
     out_end_array(&out);
-    out_key(&out, "media-types");
-    out_begin_array(&out);
+    out_open_array(&out, "media-types");
     out_begin_object(&out);
     out_put_text(&out, "base", MEDIA_TYPE);
     out_put_text(&out, "type", "application/vnd.openstack.volume+json;version=3");

@@ -207,15 +207,12 @@ static const char *failure_text(struct arena *arena, const struct failure *failu
     out_put_text(&out, "class", failure->class);
     out_put_text(&out, "module", failure->module);
     out_put_text(&out, "message", failure->message);
-    out_key(&out, "tb");
-    out_begin_array(&out);
+    out_open_array(&out, "tb");
     out_end_array(&out);
-    out_key(&out, "args");
-    out_begin_array(&out);
+    out_open_array(&out, "args");
     out_text(&out, failure->message);
     out_end_array(&out);
-    out_key(&out, "kwargs");
-    out_begin_object(&out);
+    out_open_object(&out, "kwargs");
     out_end_object(&out);
     return json_out_end(&out);
 }

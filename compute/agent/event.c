@@ -147,8 +147,7 @@ void event_answer(struct event_request *request, struct hypervisor *hypervisor, 
     }
     json_out_init(&out, exchange->arena, 256 * request->count);
     out_begin_object(&out);
-    out_key(&out, "events");
-    out_begin_array(&out);
+    out_open_array(&out, "events");
     for (size_t i = 0; i < request->count; i++) {
         const struct event *event = &request->events[i];
         const char *result = event->status ? event->status : "completed";

@@ -105,8 +105,7 @@ static void put_entry(struct json_out *out, const struct entry *entry, const cha
     out_put_text(out, "version", entry->newest);
     out_put_text(out, "min_version", entry->least);
     out_put_text(out, "updated", entry->updated);
-    out_key(out, "links");
-    out_begin_array(out);
+    out_open_array(out, "links");
     out_begin_object(out);
     out_put_text(out, "rel", "self");
     out_put_text(out, "href", arena_format(out->arena, "%s%s", root, entry->path));
@@ -119,8 +118,7 @@ void versions_reply_list(struct http_exchange *exchange, const char *own_url) {
     struct json_out out;
 
     json_out_begin(&out, exchange->arena, NULL);
-    out_key(&out, "versions");
-    out_begin_array(&out);
+    out_open_array(&out, "versions");
     for (const struct entry *entry = entries; entry <= NEWEST_ENTRY; entry++) {
         out_begin_object(&out);
         put_entry(&out, entry, root);
@@ -136,8 +134,7 @@ void versions_reply_one(struct http_exchange *exchange, const char *own_url) {
 
     json_out_begin(&out, exchange->arena, "version");
     put_entry(&out, NEWEST_ENTRY, root_of(exchange->arena, own_url));
-    out_key(&out, "media-types");
-    out_begin_array(&out);
+    out_open_array(&out, "media-types");
     out_begin_object(&out);
     out_put_text(&out, "base", "application/json");
     out_put_text(&out, "type", NEWEST_ENTRY->media_type);
