@@ -56,21 +56,6 @@ static int read_parameter(struct request *request, const struct pair *parameter,
     return 0;
 }
 
-static int read_filter(struct request *request, struct pool_filter *ret, struct error *err) {
-    const struct pair *parameters;
-    unsigned count = request_queries(request, &parameters);
-
-    *ret = (struct pool_filter){
-        .pairs = arena_alloc(request->work.arena, (count + 1) * sizeof(struct pair)),
-    };
-    for (unsigned i = 0; i < count; i++)
-        if (read_parameter(request, &parameters[i], ret, err) < 0)
-            return -1;
-    if (ret->type_name)
-        return volume_type_find(&request->work, ret->type_name, &ret->type, err);
-    return 0;
-}
-
 static bool pool_passes(struct request *request, const struct pool_filter *filter,
                         const struct pool *pool) {
     struct pairs pairs = { filter->pairs, filter->pair_count };
@@ -95,11 +80,19 @@ static const struct shape_key pool_keys[] = {
 const struct shape pool_shape = { "pool", pool_keys };
 
 int pools_list(struct request *request, struct error *err) {
-    struct pool_filter filter;
+    const struct pair *parameters;
+    unsigned parameter_count = request_queries(request, &parameters);
+    struct pool_filter filter = {
+        .pairs = arena_alloc(request->work.arena, (parameter_count + 1) * sizeof(struct pair)),
+    };
     struct pool *pools;
     int count;
 
-    if (read_filter(request, &filter, err) < 0)
+    for (unsigned i = 0; i < parameter_count; i++)
+        if (read_parameter(request, &parameters[i], &filter, err) < 0)
+            return -1;
+    if (filter.type_name &&
+        volume_type_find(&request->work, filter.type_name, &filter.type, err) < 0)
         return -1;
     count = pool_list(&request->work, &pools, err);
     if (count < 0)

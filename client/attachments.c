@@ -49,9 +49,12 @@ int attachments_list(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-/* {"attachment": {"volume_uuid": …, "connector": …}} */
-static const char *body_of(struct arena *arena, const char *volume_id,
-                           const struct remote_connector *connector) {
+int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
+                       const struct remote_connector *connector, struct remote_connection *ret,
+                       struct error *err) {
+    struct client_call call = { .method = "POST",
+                                .path = PATH,
+                                .header = { RETRY_HEADER, "true" } };
     struct json_out out;
 
     json_out_begin(&out, arena, "attachment");
@@ -61,18 +64,8 @@ static const char *body_of(struct arena *arena, const char *volume_id,
     out_put_text(&out, "mountpoint", connector->host);
     out_put_text(&out, "mode", connector->readonly ? "ro" : "rw");
     out_end_object(&out);
-    return json_out_end(&out);
-}
-
-int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
-                       const struct remote_connector *connector, struct remote_connection *ret,
-                       struct error *err) {
-    return ask(api, arena,
-               &(struct client_call){ .method = "POST",
-                                      .path = PATH,
-                                      .body = body_of(arena, volume_id, connector),
-                                      .header = { RETRY_HEADER, "true" } },
-               ret, err);
+    call.body = json_out_end(&out);
+    return ask(api, arena, &call, ret, err);
 }
 
 int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,

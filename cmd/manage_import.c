@@ -29,17 +29,6 @@ struct printed {
     int64_t counts[IMPORT_LEFT + 1];
 };
 
-static int take_renamed(struct arguments *ret, const char *value, struct error *err) {
-    const char *equals = strchr(value, '=');
-
-    if (!equals || equals == value || !equals[1])
-        return error_set(err, ERROR_BAD_REQUEST, "--backend: \"%s\" is not THEIRS=OURS", value);
-    if (ret->renamed_count == RENAMED_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "--backend: more than %d", RENAMED_MOST);
-    ret->renamed[ret->renamed_count++] = value;
-    return 0;
-}
-
 static int read_words(const char *const *words, struct arguments *ret, struct error *err) {
     static const char backend[] = "--backend=";
 
@@ -47,8 +36,14 @@ static int read_words(const char *const *words, struct arguments *ret, struct er
         if (strcmp(*words, "--apply") == 0)
             ret->apply = true;
         else if (strncmp(*words, backend, strlen(backend)) == 0) {
-            if (take_renamed(ret, *words + strlen(backend), err) < 0)
-                return -1;
+            const char *value = *words + strlen(backend), *equals = strchr(value, '=');
+
+            if (!equals || equals == value || !equals[1])
+                return error_set(err, ERROR_BAD_REQUEST, "--backend: \"%s\" is not THEIRS=OURS",
+                                 value);
+            if (ret->renamed_count == RENAMED_MOST)
+                return error_set(err, ERROR_BAD_REQUEST, "--backend: more than %d", RENAMED_MOST);
+            ret->renamed[ret->renamed_count++] = value;
         } else if (**words == '-' || ret->url_or_file)
             return error_set(err, ERROR_BAD_REQUEST, "unexpected argument \"%s\"", *words);
         else

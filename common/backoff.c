@@ -2,19 +2,11 @@
 
 #include <limits.h>
 
-static int64_t left_out_us(const struct backoff_limits *limits, int64_t pause_us) {
-    const struct clock *clock = limits->clock ? limits->clock : &clock_system;
-    uint64_t most_us = (uint64_t)pause_us * limits->jitter_percent / 100, draw;
-
-    if (most_us == 0)
-        return 0;
-    clock->random(clock->arg, &draw, sizeof(draw));
-    return (int64_t)(draw % most_us);
-}
-
 int64_t backoff_pause_us(const struct backoff_limits *limits, unsigned failures) {
     int64_t growth_percent = limits->growth_percent ? limits->growth_percent : 100;
     int64_t pause_us = limits->first_us, more_us = 1;
+    const struct clock *clock = limits->clock ? limits->clock : &clock_system;
+    uint64_t most_us, draw;
 
     if (failures == 0)
         return 0;
@@ -24,7 +16,11 @@ int64_t backoff_pause_us(const struct backoff_limits *limits, unsigned failures)
     }
     if (pause_us > limits->most_us)
         pause_us = limits->most_us;
-    return pause_us - left_out_us(limits, pause_us);
+    most_us = (uint64_t)pause_us * limits->jitter_percent / 100;
+    if (most_us == 0)
+        return pause_us;
+    clock->random(clock->arg, &draw, sizeof(draw));
+    return pause_us - (int64_t)(draw % most_us);
 }
 
 int64_t backoff_fail(struct backoff *backoff, const struct backoff_limits *limits, int64_t now_us) {

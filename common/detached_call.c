@@ -117,20 +117,6 @@ static void call_free(struct detached_call *call) {
     free(call);
 }
 
-/* Also runs in the thread: resources of an abandoned call are released before the next call of its
- * key starts. */
-static void end_abandoned(struct detached_call *call) {
-    struct detached_calls *calls = call->calls;
-
-    if (call->function.drop)
-        call->function.drop(call->work);
-    pthread_mutex_lock(&calls->lock);
-    LIST_REMOVE(call, next);
-    calls->count--;
-    call_free(call);
-    release(calls);
-}
-
 static void *run(void *arg) {
     struct detached_call *call = arg;
     struct detached_calls *calls = call->calls;
@@ -142,8 +128,16 @@ static void *run(void *arg) {
     call->has_returned = !abandoned;
     pthread_cond_signal(&call->changed);
     pthread_mutex_unlock(&calls->lock);
-    if (abandoned)
-        end_abandoned(call);
+    if (!abandoned)
+        return NULL;
+    /* Its resources are released before the next call of its key starts. */
+    if (call->function.drop)
+        call->function.drop(call->work);
+    pthread_mutex_lock(&calls->lock);
+    LIST_REMOVE(call, next);
+    calls->count--;
+    call_free(call);
+    release(calls);
     return NULL;
 }
 

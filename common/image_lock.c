@@ -36,14 +36,14 @@ static enum image_hold test_byte(int fd, int byte, struct error *err) {
     return error_set(err, ERROR_BACKEND, "Byte %d is locked by another program than QEMU.", byte);
 }
 
-static int take_bytes(int fd, bool alone, struct error *err) {
+/* All locks are taken before the others are tested: of two that start together at least one sees
+ * the other. */
+static enum image_hold lock(int fd, bool alone, struct error *err) {
     for (size_t i = 0; i < LENGTH(resize_permissions); i++)
         if (take_byte(fd, LOCK_USE + resize_permissions[i], err) < 0)
-            return -1;
-    return alone ? take_byte(fd, LOCK_KEEP + RESIZE, err) : 0;
-}
-
-static enum image_hold test_bytes(int fd, bool alone, struct error *err) {
+            return IMAGE_LOCK_FAILED;
+    if (alone && take_byte(fd, LOCK_KEEP + RESIZE, err) < 0)
+        return IMAGE_LOCK_FAILED;
     for (size_t i = 0; i < LENGTH(resize_permissions); i++) {
         enum image_hold hold = test_byte(fd, LOCK_KEEP + resize_permissions[i], err);
 
@@ -53,12 +53,6 @@ static enum image_hold test_bytes(int fd, bool alone, struct error *err) {
             return hold;
     }
     return alone ? test_byte(fd, LOCK_USE + RESIZE, err) : IMAGE_LOCKED;
-}
-
-/* All locks are taken before the others are tested: of two that start together at least one sees
- * the other. */
-static enum image_hold lock(int fd, bool alone, struct error *err) {
-    return take_bytes(fd, alone, err) < 0 ? IMAGE_LOCK_FAILED : test_bytes(fd, alone, err);
 }
 
 enum image_hold image_lock(int fd, struct error *err) {

@@ -165,19 +165,6 @@ static void line_put_context(struct line *line, const struct log_context *contex
     }
 }
 
-static void line_begin(struct line *line, enum log_level level, const char *event) {
-    bool json = log_form == LOG_JSON;
-    char time[CLOCK_TEXT_SIZE];
-
-    line_put_text(line, json ? "{\"time\":\"" : "");
-    line_put_text(line, clock_text(clock_now_us(&clock_system), time));
-    line_put_text(line, json ? "Z\",\"level\":\"" : "Z ");
-    line_put_text(line, level_names[level]);
-    line_put_text(line, json ? "\",\"event\":\"" : " ");
-    line_put_escaped(line, event);
-    line_put_tail(line, json ? "\"" : "");
-}
-
 /* Lines that were not written, since the last report of them. */
 static atomic_uint lost;
 static atomic_int lost_reason;
@@ -207,12 +194,21 @@ static bool line_end(struct line *line) {
 }
 
 static void line_start(struct line *line, enum log_level level, const char *event) {
+    bool json = log_form == LOG_JSON;
+    char time[CLOCK_TEXT_SIZE];
+
     line->size = 0;
     line->full = line->cut = false;
     line->limit = LINE_SIZE - TAIL_ROOM - CONTEXT_ROOM;
     if (torn)
         line_put_text(line, "\n");
-    line_begin(line, level, event);
+    line_put_text(line, json ? "{\"time\":\"" : "");
+    line_put_text(line, clock_text(clock_now_us(&clock_system), time));
+    line_put_text(line, json ? "Z\",\"level\":\"" : "Z ");
+    line_put_text(line, level_names[level]);
+    line_put_text(line, json ? "\",\"event\":\"" : " ");
+    line_put_escaped(line, event);
+    line_put_tail(line, json ? "\"" : "");
 }
 
 /* Before the first line that can be written again. */

@@ -217,14 +217,6 @@ static bool is_zero(unsigned number, const char *name) {
     return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strcmp(text, "0\n") == 0;
 }
 
-static int refuse_discards(unsigned number, struct error *err) {
-    autoclose int fd = open_limit(number, "discard_max_bytes", O_WRONLY);
-
-    if (fd < 0 || write(fd, "0", 1) != 1)
-        return error_errno(err, ERROR_BACKEND, "refusing discards of /dev/loop%u", number);
-    return 0;
-}
-
 static void remove_number(int control, unsigned number) {
     (void)!ioctl(control, LOOP_CTL_REMOVE, number); /* it is open at the moment: removed the next
                                                      * time */
@@ -262,8 +254,12 @@ static int configure(unsigned number, int file, const struct stat *status, const
     config.info.lo_device = encode(status->st_dev);
     config.info.lo_inode = status->st_ino;
     loop_identity_record(number, loop_diskseq(fd), &config.info);
-    if (how->no_discard && refuse_discards(number, err) < 0)
-        return -1;
+    if (how->no_discard) {
+        autoclose int limit = open_limit(number, "discard_max_bytes", O_WRONLY);
+
+        if (limit < 0 || write(limit, "0", 1) != 1)
+            return error_errno(err, ERROR_BACKEND, "refusing discards of /dev/loop%u", number);
+    }
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
     memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
     return 0;

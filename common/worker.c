@@ -108,16 +108,6 @@ static void group_wait_no_more(struct worker_pool *pool, struct group *group) {
 
 /* ---- lanes ---- */
 
-static struct lane *find_lane(struct bucket *bucket, const char *key) {
-    struct lane *lane;
-
-    LIST_FOREACH(lane, bucket, bucket) {
-        if (strcmp(STAILQ_FIRST(&lane->tasks)->key, key) == 0)
-            return lane;
-    }
-    return NULL;
-}
-
 static void lane_ready(struct worker_pool *pool, struct lane *lane) {
     struct group *group = STAILQ_FIRST(&lane->tasks)->group;
 
@@ -128,12 +118,14 @@ static void lane_ready(struct worker_pool *pool, struct lane *lane) {
 
 static void lane_append(struct worker_pool *pool, struct task *task) {
     struct bucket *bucket = &pool->buckets[word_hash(task->key) % BUCKETS];
-    struct lane *lane = task->key[0] ? find_lane(bucket, task->key) : NULL;
+    struct lane *lane;
 
     pool->pending++;
-    if (lane) {
-        STAILQ_INSERT_TAIL(&lane->tasks, task, next);
-        return;
+    LIST_FOREACH(lane, bucket, bucket) {
+        if (task->key[0] && strcmp(STAILQ_FIRST(&lane->tasks)->key, task->key) == 0) {
+            STAILQ_INSERT_TAIL(&lane->tasks, task, next);
+            return;
+        }
     }
     lane = heap_new(sizeof(*lane));
     STAILQ_INIT(&lane->tasks);

@@ -32,22 +32,15 @@ static void disconnect(struct http_source *source) {
     source->download = NULL;
 }
 
-static struct http_download *open_at(struct http_source *source, int64_t offset,
-                                     struct http_download_head *ret, struct error *err) {
-    struct http_download *download = http_download_open(&source->request, offset, ret, err);
-
-    if (download || err->kind != ERROR_UNAUTHORIZED || !source->renew ||
-        source->renew(source->renew_arg, &source->request, err) < 0)
-        return download;
-    return http_download_open(&source->request, offset, ret, err);
-}
-
 /* The next byte is that of `offset`, or one before it. */
 static int connect_at(struct http_source *source, int64_t offset, struct error *err) {
     struct http_download_head head;
 
     disconnect(source);
-    source->download = open_at(source, offset, &head, err);
+    source->download = http_download_open(&source->request, offset, &head, err);
+    if (!source->download && err->kind == ERROR_UNAUTHORIZED && source->renew &&
+        source->renew(source->renew_arg, &source->request, err) == 0)
+        source->download = http_download_open(&source->request, offset, &head, err);
     if (!source->download)
         return -1;
     if (head.status == 204)

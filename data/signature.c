@@ -109,13 +109,6 @@ static X509 *read_certificate(const void *bytes, size_t size) {
 
 /* ---- the key ---- */
 
-static bool is_on_curve(EVP_PKEY *key, const char *curve) {
-    char name[80];
-
-    return EVP_PKEY_get_group_name(key, name, sizeof(name), NULL) == 1 &&
-           strcasecmp(name, curve) == 0;
-}
-
 static int bits_of(const EVP_PKEY *key, const char *number) {
     BIGNUM *value = NULL;
     int bits = EVP_PKEY_get_bn_param(key, number, &value) == 1 ? BN_num_bits(value) : 0;
@@ -147,8 +140,11 @@ static int check_subgroup(const EVP_PKEY *key, struct error *err) {
 
 static int check_key(EVP_PKEY *key, const struct key_type *type, struct error *err) {
     int bits = EVP_PKEY_get_bits(key);
+    char curve[80];
 
-    if (!EVP_PKEY_is_a(key, type->algorithm) || (type->curve && !is_on_curve(key, type->curve)))
+    if (!EVP_PKEY_is_a(key, type->algorithm) ||
+        (type->curve && (EVP_PKEY_get_group_name(key, curve, sizeof(curve), NULL) != 1 ||
+                         strcasecmp(curve, type->curve) != 0)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "The key of the certificate is not of the type %s.", type->name);
     if (type->curve)

@@ -254,21 +254,21 @@ void grpc_connection_flush(struct grpc_connection *connection) {
     }
 }
 
-/* False: end of the stream. */
-static bool read_in(struct grpc_connection *connection) {
-    uint8_t bytes[READ_SIZE];
-    ssize_t size = recv(connection->fd, bytes, sizeof(bytes), 0);
-
-    if (size < 0)
-        return errno == EAGAIN || errno == EINTR;
-    return size > 0 && nghttp2_session_mem_recv(connection->session, bytes, (size_t)size) == size;
-}
-
 void grpc_connection_serve(struct grpc_connection *connection, uint32_t events) {
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !read_in(connection))
-        grpc_connection_close(connection);
-    else
+    uint8_t bytes[READ_SIZE];
+    bool open = true;
+
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+        ssize_t size = recv(connection->fd, bytes, sizeof(bytes), 0);
+
+        open = size < 0 ? errno == EAGAIN || errno == EINTR
+                        : size > 0 && nghttp2_session_mem_recv(connection->session, bytes,
+                                                               (size_t)size) == size;
+    }
+    if (open)
         grpc_connection_flush(connection);
+    else
+        grpc_connection_close(connection);
 }
 
 /* ---- life ---- */

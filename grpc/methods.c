@@ -15,26 +15,22 @@ const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, con
     return NULL;
 }
 
-static grpc_handler *handler_of(const struct grpc_service *service, const char *name) {
-    for (const struct grpc_method *method = service->methods; method->name; method++)
-        if (strcmp(method->name, name) == 0)
-            return method->handler;
-    return NULL;
-}
-
 static void add_methods(struct grpc_server *server, const struct grpc_service *service) {
     const ProtobufCServiceDescriptor *descriptor = service->descriptor;
 
-    for (const struct grpc_method *method = service->methods; method->name; method++)
-        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, method->name));
+    for (const struct grpc_method *ours = service->methods; ours->name; ours++)
+        assert(protobuf_c_service_descriptor_get_method_by_name(service->descriptor, ours->name));
     for (unsigned i = 0; i < descriptor->n_methods; i++) {
         const ProtobufCMethodDescriptor *method = &descriptor->methods[i];
+        const struct grpc_method *ours = service->methods;
 
+        while (ours->name && strcmp(ours->name, method->name) != 0)
+            ours++;
         server->entries[server->entry_count++] = (struct grpc_entry){
             .path = arena_format(server->arena, "/%s/%s", descriptor->name, method->name),
             .request = method->input,
             .response = method->output,
-            .handler = handler_of(service, method->name),
+            .handler = ours->handler,
             .arg = service->arg,
         };
     }

@@ -87,16 +87,6 @@ static void for_each_connection(struct grpc_server *server, connection_function 
     }
 }
 
-static void leave(struct grpc_server *server) {
-    server->leaving = true;
-    server->end_us = clock_monotonic_us() + server->grace_us;
-    grpc_server_look_at(server, server->end_us);
-    unix_socket_remove(&server->socket);
-    close(server->listener);
-    server->listener = -1;
-    for_each_connection(server, grpc_connection_leave);
-}
-
 static void cut_calls(struct grpc_connection *connection) {
     struct grpc_stream *stream;
 
@@ -131,18 +121,15 @@ static void check_time(struct grpc_server *server) {
     grpc_server_look_at(server, server->end_us);
 }
 
-static int wait_ms(const struct grpc_server *server) {
-    int64_t left_us = server->next_us - clock_monotonic_us();
-
-    if (server->next_us == 0)
-        return -1;
-    return left_us <= 0 ? 0 : left_us / 1000 >= 3600000 ? 3600000 : (int)(left_us / 1000 + 1);
-}
-
 /* Connections first: the following steps may close any of them. */
 static void turn(struct grpc_server *server) {
     struct epoll_event events[EVENTS_A_TURN];
-    int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms(server));
+    int64_t left_us = server->next_us - clock_monotonic_us();
+    int wait_ms = server->next_us == 0        ? -1
+                  : left_us <= 0              ? 0
+                  : left_us / 1000 >= 3600000 ? 3600000
+                                              : (int)(left_us / 1000 + 1);
+    int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms);
     bool waiting = false, woken = false;
     struct grpc_stream *stream;
     uint64_t wakes;
@@ -165,10 +152,17 @@ static void turn(struct grpc_server *server) {
         if (connection)
             grpc_connection_flush(connection);
     }
-    if (server->stopping && !server->leaving)
-        leave(server);
-    else if (waiting && !server->leaving)
+    if (server->stopping && !server->leaving) {
+        server->leaving = true;
+        server->end_us = clock_monotonic_us() + server->grace_us;
+        grpc_server_look_at(server, server->end_us);
+        unix_socket_remove(&server->socket);
+        close(server->listener);
+        server->listener = -1;
+        for_each_connection(server, grpc_connection_leave);
+    } else if (waiting && !server->leaving) {
         accept_all(server);
+    }
     check_time(server);
 }
 
@@ -181,15 +175,6 @@ static void *run(void *arg) {
 }
 
 /* ---- start and stop ---- */
-
-/* unix:///PATH, unix:/PATH, /PATH. */
-static const char *path_of(const char *endpoint) {
-    const char *path = unix_socket_path(endpoint);
-
-    if (!path)
-        return endpoint;
-    return strncmp(path, "//", 2) == 0 ? path + 2 : path;
-}
 
 static struct grpc_server *server_new(const struct grpc_server_settings *settings) {
     struct arena *arena = arena_new();
@@ -254,9 +239,11 @@ static void stop_workers(struct grpc_server *server) {
 int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_server **ret,
                       struct error *err) {
     struct grpc_server *server = server_new(settings);
-    const char *path = arena_text(server->arena, path_of(settings->endpoint));
+    const char *path = unix_socket_path(settings->endpoint);
     struct unix_socket_access access = settings->file;
 
+    path = path && strncmp(path, "//", 2) == 0 ? path + 2 : path; /* unix:///PATH, unix:/PATH */
+    path = arena_text(server->arena, path ? path : settings->endpoint);
     access.alone = true; /* kubelet treats other files in the directory as sockets of drivers */
     server->listener = unix_socket_listen(path, &access, &server->socket, err);
     if (server->listener < 0 && settings->option)

@@ -139,19 +139,6 @@ static ssize_t read_frame(nghttp2_session *session, int32_t id, uint8_t *room, s
     return (ssize_t)taken;
 }
 
-static void answer_message(struct grpc_stream *stream) {
-    const nghttp2_nv headers[] = {
-        header(":status", "200"),
-        header("content-type", "application/grpc"),
-        header("x-openstack-request-id", stream->call.request_id),
-    };
-    const nghttp2_data_provider data = { .source.ptr = stream, .read_callback = read_frame };
-
-    stream->counted_bytes = stream->frame_size;
-    stream->server->answer_bytes += stream->counted_bytes;
-    submit(stream, headers, LENGTH(headers), &data);
-}
-
 /* ---- request ---- */
 
 void grpc_stream_take_head(struct grpc_stream *stream) {
@@ -215,9 +202,18 @@ static bool make_room(struct grpc_stream *stream, size_t size) {
     return true;
 }
 
-static void take_message(struct grpc_stream *stream, const uint8_t *bytes, size_t size) {
-    size_t have = stream->received - GRPC_PREFIX_SIZE;
+void grpc_stream_take_body(struct grpc_stream *stream, const uint8_t *bytes, size_t size) {
+    size_t have;
 
+    while (size > 0 && stream->state == GRPC_ARRIVING && stream->received < GRPC_PREFIX_SIZE) {
+        stream->prefix[stream->received++] = *bytes++;
+        size--;
+        if (stream->received == GRPC_PREFIX_SIZE)
+            take_prefix(stream);
+    }
+    if (size == 0 || stream->state != GRPC_ARRIVING)
+        return;
+    have = stream->received - GRPC_PREFIX_SIZE;
     if (size > stream->length - have) {
         stream_refuse(stream, GRPC_INTERNAL, "there is more behind the message");
     } else if (!make_room(stream, have + size)) {
@@ -226,17 +222,6 @@ static void take_message(struct grpc_stream *stream, const uint8_t *bytes, size_
         memcpy(stream->body + have, bytes, size);
         stream->received += size;
     }
-}
-
-void grpc_stream_take_body(struct grpc_stream *stream, const uint8_t *bytes, size_t size) {
-    while (size > 0 && stream->state == GRPC_ARRIVING && stream->received < GRPC_PREFIX_SIZE) {
-        stream->prefix[stream->received++] = *bytes++;
-        size--;
-        if (stream->received == GRPC_PREFIX_SIZE)
-            take_prefix(stream);
-    }
-    if (size > 0 && stream->state == GRPC_ARRIVING)
-        take_message(stream, bytes, size);
 }
 
 void grpc_stream_take_end(struct grpc_stream *stream) {
@@ -259,20 +244,29 @@ void grpc_stream_take_end(struct grpc_stream *stream) {
 void grpc_stream_answer(struct grpc_stream *stream) {
     struct grpc_server *server = stream->server;
     enum grpc_code code = grpc_code_of(stream->result, &stream->err);
+    const nghttp2_nv headers[] = {
+        header(":status", "200"),
+        header("content-type", "application/grpc"),
+        header("x-openstack-request-id", stream->call.request_id),
+    };
+    const nghttp2_data_provider data = { .source.ptr = stream, .read_callback = read_frame };
 
-    if (!stream->connection)
+    if (!stream->connection) {
         grpc_stream_free(stream);
-    else if (stream->answered)
+    } else if (stream->answered) {
         begin_answer(stream); /* closes the stream */
-    else if (grpc_call_is_over(&stream->call))
+    } else if (grpc_call_is_over(&stream->call)) {
         stream_refuse(stream, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
-    else if (code != GRPC_OK)
+    } else if (code != GRPC_OK) {
         stream_refuse(stream, code,
                       stream->result < 0 ? error_client_text(&stream->err) : stream->err.message);
-    else if (stream->frame_size > server->most_waiting - server->answer_bytes)
+    } else if (stream->frame_size > server->most_waiting - server->answer_bytes) {
         stream_refuse(stream, GRPC_UNAVAILABLE, "too many answers wait to be taken");
-    else
-        answer_message(stream);
+    } else {
+        stream->counted_bytes = stream->frame_size;
+        server->answer_bytes += stream->counted_bytes;
+        submit(stream, headers, LENGTH(headers), &data);
+    }
 }
 
 /* The handler continues with its own arena: the call is not touched. */
@@ -300,20 +294,16 @@ void grpc_stream_leave(struct grpc_stream *stream) {
 
 /* ---- time limits ---- */
 
-static int64_t due_us(const struct grpc_stream *stream) {
+bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
     int64_t patience_us = stream->since_us + stream->server->request_us;
-    int64_t deadline_us = stream->deadline_us;
+    int64_t due = stream->deadline_us;
 
     if (stream->state == GRPC_ANSWERED)
-        return answer_due_us(stream);
-    if (stream->state == GRPC_WORKED_ON)
-        return stream->answered ? 0 : deadline_us;
-    return deadline_us != 0 && deadline_us < patience_us ? deadline_us : patience_us;
-}
-
-bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us) {
-    int64_t due = due_us(stream);
-
+        due = answer_due_us(stream);
+    else if (stream->state == GRPC_WORKED_ON)
+        due = stream->answered ? 0 : due;
+    else if (due == 0 || due > patience_us)
+        due = patience_us;
     if (due == 0)
         return true;
     if (now_us < due) {

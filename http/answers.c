@@ -23,32 +23,26 @@ static void give_back(struct http_server *server, struct http_connection *connec
  * it is full, the slowest reader of the largest address is closed in favour of an address that will
  * have less, so a client with several addresses cannot exhaust the space.
  */
-static bool find_room(struct http_server *server, const struct http_neighbour *neighbour,
-                      size_t size) {
-    size_t own = neighbour->answer_bytes + size;
-    struct http_connection *gone;
-
-    if (server->answer_bytes > 0 && own > server->most_answer_bytes / 2)
-        return false;
-    while (!has_room(server, size) && (gone = http_evict_reader(server, own)))
-        give_back(server, gone);
-    return has_room(server, size);
-}
-
 bool http_answers_take(struct http_connection *connection, size_t size) {
     struct http_server *server = connection->server;
-    bool fits;
+    struct http_neighbour *neighbour = connection->neighbour;
+    struct http_connection *gone;
+    size_t own;
 
     if (size <= SMALL)
         return true;
     scoped_lock(&server->lock);
-    fits = find_room(server, connection->neighbour, size);
-    if (fits) {
-        connection->answer_bytes = size;
-        connection->neighbour->answer_bytes += size;
-        server->answer_bytes += size;
-    }
-    return fits;
+    own = neighbour->answer_bytes + size;
+    if (server->answer_bytes > 0 && own > server->most_answer_bytes / 2)
+        return false;
+    while (!has_room(server, size) && (gone = http_evict_reader(server, own)))
+        give_back(server, gone);
+    if (!has_room(server, size))
+        return false;
+    connection->answer_bytes = size;
+    neighbour->answer_bytes += size;
+    server->answer_bytes += size;
+    return true;
 }
 
 void http_answers_give_back(struct http_connection *connection) {

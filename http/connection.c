@@ -48,12 +48,6 @@ static struct arena *take_arena(void) {
     return arena;
 }
 
-static void give_back_arena(struct arena *arena) {
-    arena_reset(arena);
-    if (pthread_getspecific(spare_arena) || pthread_setspecific(spare_arena, arena) != 0)
-        arena_free(arena);
-}
-
 /* ---- one request ---- */
 
 /* Proxies request "http://host:port/path": the path starts after the authority. */
@@ -134,6 +128,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode code) {
     struct http_server *server = arg;
     struct http_connection *connection = *context;
+    struct arena *arena;
 
     (void)mhd, (void)code;
     if (!connection)
@@ -153,7 +148,10 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     /* An abandoned exchange keeps its memory; no request follows on its connection. */
     if (connection->state == REPLY_ABANDONED)
         return;
-    give_back_arena(take(connection->exchange.arena));
+    arena = take(connection->exchange.arena);
+    arena_reset(arena);
+    if (pthread_getspecific(spare_arena) || pthread_setspecific(spare_arena, arena) != 0)
+        arena_free(arena);
     if (connection->stream)
         http_stream_over(take(connection->stream));
 }

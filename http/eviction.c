@@ -101,24 +101,17 @@ static bool evict_idlest(struct http_server *server, enum http_slot slot,
     return false;
 }
 
-/* A slot for another client, by address and in total. */
-static bool find_slot(struct http_server *server, const struct http_neighbour *neighbour) {
-    unsigned most = server->most_connections, own = server->most_of_address;
-
-    if (own > 0 && neighbour->with_slot >= own &&
-        !evict_idlest(server, HTTP_SLOT_OWN, neighbour, own))
-        return false;
-    if (server->with_slot < most)
-        return true;
-    return evict_idlest(server, HTTP_SLOT_OWN, NULL, most);
-}
-
 void http_slots_join(struct http_server *server, struct http_connection *connection) {
     const struct http_address address = http_peer_address(connection->mhd);
+    const unsigned most = server->most_connections, own = server->most_of_address;
+    struct http_neighbour *neighbour = neighbour_of(server, &address);
 
-    connection->neighbour = neighbour_of(server, &address);
-    connection->neighbour->connections++;
-    if (find_slot(server, connection->neighbour)) {
+    connection->neighbour = neighbour;
+    neighbour->connections++;
+    /* by address and in total */
+    if ((own == 0 || neighbour->with_slot < own ||
+         evict_idlest(server, HTTP_SLOT_OWN, neighbour, own)) &&
+        (server->with_slot < most || evict_idlest(server, HTTP_SLOT_OWN, NULL, most))) {
         take_slot(server, connection);
     } else {
         if (server->spare >= SPARE_MOST)

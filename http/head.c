@@ -96,23 +96,19 @@ static const char *single_fault(struct walk *walk, const char *name, size_t size
     return NULL;
 }
 
-/* Only blanks between the name's colon and the value, and the field directly after the last one. */
-static bool is_in_place(const struct walk *walk, const char *name, size_t size, const char *value) {
-    const char *behind = name + size + 1;
-
-    return name == walk->at && value >= behind && is_text(behind, (size_t)(value - behind), true);
-}
-
 static enum MHD_Result look_at_field(void *arg, enum MHD_ValueKind kind, const char *name,
                                      size_t size, const char *value, size_t value_size) {
     struct walk *walk = arg;
+    const char *behind = name + size + 1; /* the colon */
 
     (void)kind;
     if (!is_name(name, size))
         walk->fault = "The name of a header field is malformed.";
     else if (!value || !is_text(value, value_size, true))
         walk->fault = "The value of a header field has control characters.";
-    else if (walk->lies_as_sent && !is_in_place(walk, name, size, value))
+    /* Only blanks between the colon and the value, and the field directly after the last one. */
+    else if (walk->lies_as_sent && (name != walk->at || value < behind ||
+                                    !is_text(behind, (size_t)(value - behind), true)))
         walk->fault = "A line of the request's head is malformed.";
     else
         walk->fault = single_fault(walk, name, size);

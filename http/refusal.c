@@ -40,14 +40,6 @@ static bool is_refused(const struct http_connection *connection) {
            !MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_HTTP_STATUS);
 }
 
-/* Its own response to a head that leaves no memory for the parsed cookies is sent twice, or not at
- * all.  NULL: the log line has another cause. */
-static const char *cause_of(const struct http_connection *connection, const char *format) {
-    if (!length_is_number(connection->mhd))
-        return "The Content-Length is malformed or too large.";
-    return strstr(format, "enough memory in pool") ? too_large : NULL;
-}
-
 /* NULL: the log line has another subject.  A thread of libmicrohttpd works on one connection at a
  * time. */
 static struct http_connection *find_refused(struct http_server *server) {
@@ -138,10 +130,12 @@ bool http_refusal_for_memory(struct http_connection *connection) {
 
 void http_refusal_logged(void *arg, const char *format, va_list values) {
     struct http_connection *connection = http_head_lies_as_sent() ? find_refused(arg) : NULL;
-    const char *cause = connection ? cause_of(connection, format) : NULL;
 
     (void)values;
-    if (!cause)
-        return;
-    refuse(connection, cause);
+    if (connection && !length_is_number(connection->mhd))
+        refuse(connection, "The Content-Length is malformed or too large.");
+    /* Its own response to a head that leaves no memory for the parsed cookies is sent twice, or not
+     * at all. */
+    else if (connection && strstr(format, "enough memory in pool"))
+        refuse(connection, too_large);
 }

@@ -265,17 +265,6 @@ void http_streams_end(struct http_server *server) {
     free(all);
 }
 
-/* A connection woken for another reason continues, and is watched again when it sleeps.  The stream
- * ends normally: after an error libmicrohttpd keeps the socket until older connections have
- * moved. */
-static void end_sleeping(struct connection_stream *stream) {
-    scoped_lock(&stream->lock);
-    if (stream->asleep) {
-        stream->ended = true;
-        wake_connection(stream);
-    }
-}
-
 /* With a reference; NULL: it is over. */
 static struct connection_stream *find_stream(struct http_server *server, uint64_t number) {
     struct connection_stream *stream = NULL;
@@ -299,7 +288,15 @@ void http_streams_take_hangups(struct http_server *server) {
 
         if (!stream)
             continue;
-        end_sleeping(stream);
+        /* A connection woken for another reason continues, and is watched again when it sleeps.
+         * The stream ends normally: after an error libmicrohttpd keeps the socket until older
+         * connections have moved. */
+        pthread_mutex_lock(&stream->lock);
+        if (stream->asleep) {
+            stream->ended = true;
+            wake_connection(stream);
+        }
+        pthread_mutex_unlock(&stream->lock);
         release(stream);
     }
 }

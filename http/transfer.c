@@ -12,21 +12,11 @@
 
 /* ---- the head ---- */
 
-static void read_range(struct http_transfer *transfer, const char *value) {
-    int64_t begin, end, total;
-    int count =
-        sscanf(value, " bytes %18" SCNd64 "-%18" SCNd64 "/%18" SCNd64, &begin, &end, &total);
-
-    if (count == 3 && total == end + 1)
-        transfer->total = total;
-    if (count == 2 || transfer->total >= 0)
-        transfer->begin = begin;
-}
-
 /* Each line, also of interim responses; the last head counts. */
 static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
     static const char range[] = "Content-Range:";
     struct http_transfer *transfer = arg;
+    int64_t begin, end, total;
     char text[256];
     long status = 0;
 
@@ -37,8 +27,15 @@ static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
              line);
     if (strncmp(text, "HTTP/", strlen("HTTP/")) == 0)
         transfer->begin = transfer->total = -1;
-    else if (strncasecmp(text, range, strlen(range)) == 0)
-        read_range(transfer, text + strlen(range));
+    else if (strncasecmp(text, range, strlen(range)) == 0) {
+        int count = sscanf(text + strlen(range), " bytes %18" SCNd64 "-%18" SCNd64 "/%18" SCNd64,
+                           &begin, &end, &total);
+
+        if (count == 3 && total == end + 1)
+            transfer->total = total;
+        if (count == 2 || transfer->total >= 0)
+            transfer->begin = begin;
+    }
     if (strcspn(text, "\r\n") > 0)
         return size;
     curl_easy_getinfo(transfer->handle, CURLINFO_RESPONSE_CODE, &status);
@@ -94,22 +91,11 @@ int transfer_check_result(const struct http_transfer *transfer, struct error *er
 
 /* ---- waiting ---- */
 
-static void take_result(struct http_transfer *transfer) {
-    const CURLMsg *message;
-    int queued;
-
-    while ((message = curl_multi_info_read(transfer->multi, &queued))) {
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        transfer->is_over = true;
-        transfer->result = message->data.result;
-    }
-}
-
 int transfer_await(struct http_transfer *transfer,
                    bool (*holds)(const struct http_transfer *transfer), struct error *err) {
     int64_t until_us = clock_monotonic_us() + transfer->call.timeout_ms * 1000, left_us, now_us;
-    int running;
+    const CURLMsg *message;
+    int running, queued;
 
     if (transfer->is_paused) {
         transfer->is_paused = false;
@@ -118,7 +104,12 @@ int transfer_await(struct http_transfer *transfer,
     for (;;) {
         if (curl_multi_perform(transfer->multi, &running) != CURLM_OK)
             return transfer_fail(transfer, ERROR_INTERNAL, "libcurl failed", err);
-        take_result(transfer);
+        while ((message = curl_multi_info_read(transfer->multi, &queued))) {
+            if (message->msg != CURLMSG_DONE)
+                continue;
+            transfer->is_over = true;
+            transfer->result = message->data.result;
+        }
         if (transfer->is_over || holds(transfer))
             return 0;
         now_us = clock_monotonic_us();

@@ -289,13 +289,8 @@ void keystone_token_refused(struct keystone *keystone, const char *token) {
 
 /* ---- catalog ---- */
 
-static bool endpoint_fits(const struct keystone_settings *settings, const json_t *endpoint) {
-    return json_text_is(endpoint, "interface", settings->interface) &&
-           (!settings->region || json_text_is(endpoint, "region_id", settings->region) ||
-            json_text_is(endpoint, "region", settings->region));
-}
-
 static const char *find_endpoint(const struct keystone *keystone, const char *type) {
+    const struct keystone_settings *settings = &keystone->settings;
     const json_t *catalog = keystone->grant->catalog;
 
     for (size_t i = 0; i < json_array_size(catalog); i++) {
@@ -307,7 +302,9 @@ static const char *find_endpoint(const struct keystone *keystone, const char *ty
             const json_t *endpoint = json_array_get(endpoints, j);
             const char *url = json_text_of(endpoint, "url");
 
-            if (is_on_network(url) && endpoint_fits(&keystone->settings, endpoint))
+            if (is_on_network(url) && json_text_is(endpoint, "interface", settings->interface) &&
+                (!settings->region || json_text_is(endpoint, "region_id", settings->region) ||
+                 json_text_is(endpoint, "region", settings->region)))
                 return url;
         }
     }

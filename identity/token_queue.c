@@ -30,17 +30,6 @@ void question_free(struct question *question) {
     free(question);
 }
 
-static struct question *find_question(const struct token_queue *queue,
-                                      const struct token_asked *asked) {
-    struct question *question = LIST_FIRST(&queue->open);
-
-    while (question &&
-           (question->asked.allow_expired != asked->allow_expired ||
-            memcmp(&question->asked.digest, &asked->digest, sizeof(asked->digest)) != 0))
-        question = LIST_NEXT(question, open);
-    return question;
-}
-
 /* The client's next turn comes after all others, if it has more. */
 static void unqueue(struct token_queue *queue, struct question *question) {
     struct asker *asker = question->asker;
@@ -84,16 +73,6 @@ static void name_asker(const char *peer, char ret[INET6_ADDRSTRLEN]) {
     }
 }
 
-/* NULL: none of this name waits. */
-static struct asker *find_asker(const struct token_queue *queue, const char *name) {
-    struct asker *asker;
-
-    TAILQ_FOREACH(asker, &queue->askers, next)
-    if (strcmp(asker->name, name) == 0)
-        return asker;
-    return NULL;
-}
-
 /* False: the queue is full, and no validation can be dropped for this one: no other client has
  * more. */
 static bool make_place(struct token_queue *queue, const struct asker *asker,
@@ -120,10 +99,14 @@ static bool make_place(struct token_queue *queue, const struct asker *asker,
 
 bool token_queue_enter(struct token_queue *queue, const struct token_asked *asked,
                        struct token_waiter *waiter, struct question **ret_gone) {
-    struct question *question = find_question(queue, asked);
+    struct question *question = LIST_FIRST(&queue->open);
     char name[INET6_ADDRSTRLEN];
     struct asker *asker;
 
+    while (question &&
+           (question->asked.allow_expired != asked->allow_expired ||
+            memcmp(&question->asked.digest, &asked->digest, sizeof(asked->digest)) != 0))
+        question = LIST_NEXT(question, open);
     if (question) {
         if (queue->joined >= queue->most)
             return false;
@@ -133,7 +116,9 @@ bool token_queue_enter(struct token_queue *queue, const struct token_asked *aske
         return true;
     }
     name_asker(waiter->peer, name);
-    asker = find_asker(queue, name);
+    asker = TAILQ_FIRST(&queue->askers);
+    while (asker && strcmp(asker->name, name) != 0)
+        asker = TAILQ_NEXT(asker, next);
     if (!make_place(queue, asker, ret_gone))
         return false;
     if (!asker) {

@@ -151,15 +151,10 @@ struct news {
     const char *payload; /* JSON */
 };
 
-static const char *publisher(struct work *work, const struct news *news) {
-    const char *host = host_backend(work->arena, news->host);
-
-    return host ? arena_format(work->arena, "%s.%s", news->publisher, host) : news->publisher;
-}
-
 /* All values are fixed here, so a repeated delivery is recognizable. */
 static void put_whole(struct work *work, struct json_out *out, const struct news *news) {
     const struct context *context = work->context;
+    const char *host = host_backend(work->arena, news->host);
     unsigned char random[16];
     char unique_id[33], text[CLOCK_TEXT_SIZE];
 
@@ -168,7 +163,9 @@ static void put_whole(struct work *work, struct json_out *out, const struct news
         snprintf(unique_id + i * 2, 3, "%02x", random[i]);
     out_begin_object(out);
     out_put_text(out, "message_id", work_uuid(work));
-    out_put_text(out, "publisher_id", publisher(work, news));
+    out_put_text(out, "publisher_id",
+                 host ? arena_format(work->arena, "%s.%s", news->publisher, host)
+                      : news->publisher);
     out_put_text(out, "event_type", news->event);
     out_put_text(out, "priority", "INFO");
     out_key(out, "payload");

@@ -175,20 +175,18 @@ static int read_mapping(struct reader *reader, struct rule_entry **end) {
     return 0;
 }
 
-/* Is the document empty (comments only)? */
-static bool reader_at_nothing(const struct reader *reader) {
-    return reader_at(reader, YAML_SCALAR_EVENT) && reader->event.data.scalar.length == 0 &&
-           reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-}
-
 static int read_stream(struct reader *reader, struct rule_entry **ret) {
+    bool is_empty; /* comments only */
+
     if (reader_next(reader) < 0 || reader_next(reader) < 0)
         return -1;
     if (reader_at(reader, YAML_STREAM_END_EVENT))
         return 0;
     if (reader_next(reader) < 0)
         return -1;
-    if (!reader_at_nothing(reader) && read_mapping(reader, ret) < 0)
+    is_empty = reader_at(reader, YAML_SCALAR_EVENT) && reader->event.data.scalar.length == 0 &&
+               reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (!is_empty && read_mapping(reader, ret) < 0)
         return -1;
     if (reader_next(reader) < 0 || reader_next(reader) < 0)
         return -1;

@@ -234,27 +234,23 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
-static void call_watch(struct call *call) {
-    struct request *request = &call->request;
-    struct error err;
-
-    log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
-              request->http->peer, NULL);
-    release_slot(call);
-    if (request->api->settings.watches->put(request->api->watchers, request, &err) < 0)
-        call_fail(call, &err);
-}
-
 void call_end(struct call *call, int result, const struct error *err) {
+    struct request *request = &call->request;
+    struct error failure;
+
     if (result < 0 && (confirmation_ask(call, err) || confirmation_withdraw(call, err)))
         return;
     if (result < 0)
         call_fail(call, err);
-    else if (call->request.watch)
-        call_watch(call);
-    else if (call->request.wait_operation)
-        waiting_put(call->request.api->waiting, &call->waiter,
-                    call->request.wait_ms ? call->request.wait_ms : WAIT_MS);
+    else if (request->watch) {
+        log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
+                  request->http->peer, NULL);
+        release_slot(call);
+        if (request->api->settings.watches->put(request->api->watchers, request, &failure) < 0)
+            call_fail(call, &failure);
+    } else if (request->wait_operation)
+        waiting_put(request->api->waiting, &call->waiter,
+                    request->wait_ms ? request->wait_ms : WAIT_MS);
     else
         call_reply(call);
 }

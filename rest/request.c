@@ -57,6 +57,23 @@ bool request_allows(struct request *request, const char *rule, const struct poli
     return policy_allows(request->policy, rule, &request->context, target);
 }
 
+bool request_allows_row(struct request *request, const char *rule, const char *project_id,
+                        const char *user_id) {
+    struct {
+        const char *project_id;
+        bool allows;
+    } *last = request->view;
+
+    if (!last)
+        last = request->view = arena_alloc(request->work.arena, sizeof *last);
+    if (!last->project_id || strcmp(last->project_id, project_id) != 0) {
+        last->project_id = project_id;
+        last->allows =
+            request_allows(request, rule, &(struct policy_target){ project_id, user_id });
+    }
+    return last->allows;
+}
+
 unsigned request_allows_each(struct request *request, const char *const *rules, unsigned count,
                              const struct policy_target *target) {
     return policy_allows_each(request->policy, rules, count, &request->context, target);

@@ -79,6 +79,10 @@ unsigned request_queries(const struct request *request, const struct pair **ret)
 int request_authorize(struct request *request, const char *rule, const struct policy_target *target,
                       struct error *err);
 bool request_allows(struct request *request, const char *rule, const struct policy_target *target);
+/* The same for the rows of a list, most of which have the same project: the last result is kept in
+ * request->view. */
+bool request_allows_row(struct request *request, const char *rule, const char *project_id,
+                        const char *user_id);
 unsigned request_allows_each(struct request *request, const char *const *rules, unsigned count,
                              const struct policy_target *target); /* policy_allows_each() */
 

@@ -37,11 +37,6 @@ struct relay {
     bool woken, stopping; /* flights->lock */
 };
 
-/* The method of a notification is its event, "volume.create.end"; those of work have no dot. */
-static bool row_is_notification(const struct outbox_message *row) {
-    return strchr(row->method, '.') != NULL;
-}
-
 /* Publishes one row, with so many bytes of payload.  1: published, 0: left for another process or a
  * later scan. */
 static int row_publish(struct relay *relay, const struct outbox_message *row, size_t payload) {
@@ -162,7 +157,8 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
             published += row_publish(relay, row, payload);
             relay->seen = row->id;
             bytes += payload;
-            if (row_is_notification(row) && !flights_have(relay->flights, row->id))
+            /* the method of a notification is its event, "volume.create.end" */
+            if (strchr(row->method, '.') && !flights_have(relay->flights, row->id))
                 backlog_add(relay->backlog, row->id, row->project, payload + ROW_BYTES);
         }
         batch.more = batch.count == BATCH || bytes >= OUTBOX_READ_BYTES;
@@ -172,20 +168,11 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
     return published;
 }
 
-/* The new rows; all of them where their notifications are too many. */
-static int new_rows_publish(struct relay *relay, struct error *err) {
-    int published = rows_publish(relay, relay->seen, err), more = 0;
-
-    if (published >= 0 && backlog_bytes(relay->backlog) > atomic_load(&relay->notification_bytes))
-        more = rows_publish(relay, 0, err);
-    return more < 0 ? -1 : published + more;
-}
-
 /* Does what is due; returns the time of the next periodic scan. */
 static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int64_t now_us = clock_monotonic_us();
     struct error err;
-    int result, published = 0;
+    int result, more, published = 0;
     bool failed;
 
     flights_delete_due(relay->flights);
@@ -196,7 +183,13 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
         if (relay->use == RELAY_ALONE && published == 0 && relay->seen == 0)
             look_us = now_us + EMPTY_MS * 1000;
     } else if (woken) {
-        published = new_rows_publish(relay, &err);
+        published = rows_publish(relay, relay->seen, &err);
+        /* all rows where the notifications among the new ones are too many */
+        if (published >= 0 &&
+            backlog_bytes(relay->backlog) > atomic_load(&relay->notification_bytes)) {
+            more = rows_publish(relay, 0, &err);
+            published = more < 0 ? -1 : published + more;
+        }
         if (look_us > now_us + LOOK_AFTER_MS * 1000)
             look_us = now_us + LOOK_AFTER_MS * 1000; /* rows may be left */
     }

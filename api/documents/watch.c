@@ -59,24 +59,21 @@ static int read_labels(const struct request *request, struct pairs *ret, struct 
     return 0;
 }
 
-static int read_scope(struct request *request, struct document_scope *scope, struct error *err) {
+int document_watch(struct request *request, const struct document_kind *kind, struct error *err) {
+    struct watch *watch = arena_alloc(request->work.arena, sizeof(*watch));
+    struct document_position *position = &watch->position;
+    struct document_scope *scope = &watch->scope;
+    int64_t timeout_s = TIMEOUT_S, last;
+
+    scope->kind = kind;
     if (check_keys(request, err) < 0 ||
         page_read_project(request, request->route->resource, &scope->project_id, err) < 0)
         return -1;
     scope->name = request_query(request, "name");
-    if (scope->name && scope->kind->is_name_admin_only && !request->context.is_admin)
+    if (scope->name && kind->is_name_admin_only && !request->context.is_admin)
         scope->name = ""; /* matches none */
     scope->node = node_key(request) ? request_query(request, node_key(request)) : NULL;
-    return read_labels(request, &scope->labels, err);
-}
-
-int document_watch(struct request *request, const struct document_kind *kind, struct error *err) {
-    struct watch *watch = arena_alloc(request->work.arena, sizeof(*watch));
-    struct document_position *position = &watch->position;
-    int64_t timeout_s = TIMEOUT_S, last;
-
-    watch->scope.kind = kind;
-    if (read_scope(request, &watch->scope, err) < 0 ||
+    if (read_labels(request, &scope->labels, err) < 0 ||
         document_last_version(&request->work, &last, err) < 0 ||
         read_number(request, "resourceVersion", 0, INT64_MAX, &position->version, err) < 0)
         return -1;

@@ -94,12 +94,12 @@ static bool is_at(const struct watcher *watcher, const struct document_kind *kin
 static void follow(struct watchers *watchers, const struct document_kind *kind, int64_t *head) {
     const struct document_scope scope = { .kind = kind };
     struct watcher *watcher;
-    bool somebody = false;
+    bool watched = false;
     struct watch_part part;
 
     TAILQ_FOREACH(watcher, &watchers->all, next)
-    somebody |= is_at(watcher, kind, *head);
-    if (!somebody) {
+    watched |= is_at(watcher, kind, *head);
+    if (!watched) {
         *head = watchers->last;
         return;
     }
@@ -149,15 +149,6 @@ static int read_last(struct work *work, void *arg, struct error *err) {
     return document_last_version(work, arg, err);
 }
 
-static bool has_to_go(struct watchers *watchers, const struct watcher *watcher, int64_t now_us) {
-    return watcher->over || now_us >= watcher->until_us ||
-           (watchers->sure &&
-            document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
-           (watchers->checks_slots &&
-            (request_slots_too_many(watchers->projects, watcher->project, watcher->project) ||
-             request_slots_too_many(watchers->peers, watcher->peer, watcher->project)));
-}
-
 /* True: it must be ended. */
 static bool look_at(struct watchers *watchers, struct watcher *watcher) {
     int64_t now_us = clock_monotonic_us();
@@ -170,26 +161,12 @@ static bool look_at(struct watchers *watchers, struct watcher *watcher) {
         watcher_say_bookmark(watcher, watchers->arena);
         arena_reset(watchers->arena);
     }
-    return has_to_go(watchers, watcher, now_us);
-}
-
-static void remove_watcher(struct watchers *watchers, struct watcher *watcher) {
-    if (watchers->left_out == watcher)
-        watchers->left_out = NULL;
-    TAILQ_REMOVE(&watchers->all, watcher, next);
-    watcher_end(watchers, watcher);
-}
-
-/* The next round starts with the first one left out: a watch that is far behind does not delay
- * others for all of it. */
-static void turn_list(struct watchers *watchers) {
-    struct watcher *first;
-
-    while (watchers->left_out && (first = TAILQ_FIRST(&watchers->all)) != watchers->left_out) {
-        TAILQ_REMOVE(&watchers->all, first, next);
-        TAILQ_INSERT_TAIL(&watchers->all, first, next);
-    }
-    watchers->left_out = NULL;
+    return watcher->over || now_us >= watcher->until_us ||
+           (watchers->sure &&
+            document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
+           (watchers->checks_slots &&
+            (request_slots_too_many(watchers->projects, watcher->project, watcher->project) ||
+             request_slots_too_many(watchers->peers, watcher->peer, watcher->project)));
 }
 
 static void look_around(struct watchers *watchers) {
@@ -208,10 +185,20 @@ static void look_around(struct watchers *watchers) {
             follow(watchers, document_kinds[i], &watchers->heads[i]);
     for (watcher = TAILQ_FIRST(&watchers->all); watcher; watcher = next) {
         next = TAILQ_NEXT(watcher, next);
-        if (look_at(watchers, watcher))
-            remove_watcher(watchers, watcher);
+        if (!look_at(watchers, watcher))
+            continue;
+        if (watchers->left_out == watcher)
+            watchers->left_out = NULL;
+        TAILQ_REMOVE(&watchers->all, watcher, next);
+        watcher_end(watchers, watcher);
     }
-    turn_list(watchers);
+    /* The next round starts with the first one left out: a watch that is far behind does not delay
+     * others for all of it. */
+    while (watchers->left_out && (next = TAILQ_FIRST(&watchers->all)) != watchers->left_out) {
+        TAILQ_REMOVE(&watchers->all, next, next);
+        TAILQ_INSERT_TAIL(&watchers->all, next, next);
+    }
+    watchers->left_out = NULL;
 }
 
 /* ---- the thread ---- */
@@ -229,11 +216,11 @@ static bool look(struct watchers *watchers) {
 }
 
 /* Until there is something to send; false: the end.  Called with the lock held. */
-static bool rest(struct watchers *watchers, bool somebody) {
+static bool rest(struct watchers *watchers, bool watched) {
     int64_t until_us = clock_monotonic_us() + (int64_t)WATCHERS_LOOK_MS * 1000;
 
     while (!watchers->look && !watchers->stop) {
-        if (!somebody)
+        if (!watched)
             pthread_cond_wait(&watchers->wake, &watchers->lock);
         else if (!thread_cond_wait(&watchers->wake, &watchers->lock, until_us))
             break;
@@ -244,12 +231,12 @@ static bool rest(struct watchers *watchers, bool somebody) {
 
 static void *watchers_main(void *arg) {
     struct watchers *watchers = arg;
-    bool somebody = false;
+    bool watched = false;
 
     pthread_mutex_lock(&watchers->lock);
-    while (watchers->again ? !watchers->stop : rest(watchers, somebody)) {
+    while (watchers->again ? !watchers->stop : rest(watchers, watched)) {
         pthread_mutex_unlock(&watchers->lock);
-        somebody = look(watchers);
+        watched = look(watchers);
         pthread_mutex_lock(&watchers->lock);
     }
     pthread_mutex_unlock(&watchers->lock);

@@ -32,11 +32,6 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-static bool is_name(const json_t *value) {
-    return json_is_string(value) && json_string_length(value) > 0 &&
-           json_string_length(value) <= 255;
-}
-
 static int check_create(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
     json_t *seen = json_keep(request->http->arena, json_object());
@@ -44,7 +39,8 @@ static int check_create(struct request *request, struct error *err) {
     for (size_t i = 0; i < json_array_size(body->volume_types); i++) {
         const json_t *value = json_array_get(body->volume_types, i);
 
-        if (!is_name(value) || json_object_get(seen, json_string_value(value)))
+        if (!json_is_string(value) || json_string_length(value) == 0 ||
+            json_string_length(value) > 255 || json_object_get(seen, json_string_value(value)))
             return error_set(err, ERROR_BAD_REQUEST,
                              "Invalid input for field/attribute volume_types: element %zu is not "
                              "the name or id of a type, or stands twice.",

@@ -108,28 +108,6 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
 /* ---- views ---- */
 
-/* The owner checked last. */
-struct group_rights {
-    const char *project_id;
-    bool project;
-};
-
-static bool shows_project(struct request *request, const struct volume_group *group) {
-    const struct policy_target owner = { group->project_id, group->user_id };
-    struct group_rights *rights = request->view;
-
-    if (request->minor < MV_GROUP_PROJECT)
-        return false;
-    if (!rights)
-        rights = request->view = arena_alloc(request->work.arena, sizeof *rights);
-    if (!rights->project_id || strcmp(rights->project_id, group->project_id) != 0)
-        *rights = (struct group_rights){
-            group->project_id,
-            request_allows(request, "group:group_project_attribute", &owner),
-        };
-    return rights->project;
-}
-
 static void put_ids(struct request *request, const char *const *ids, unsigned count) {
     out_begin_array(&request->out);
     for (unsigned i = 0; i < count; i++)
@@ -203,8 +181,13 @@ const struct shape group_short_shape = { "group_short", short_keys };
 /* clang-format on */
 
 static void view(struct request *request, const void *row, bool detail) {
+    const struct volume_group *group = row;
+    bool sees_project = detail && request->minor >= MV_GROUP_PROJECT &&
+                        request_allows_row(request, "group:group_project_attribute",
+                                           group->project_id, group->user_id);
+
     if (detail)
-        shape_put(request, &group_shape, row, shows_project(request, row) ? SEES_PROJECT : 0);
+        shape_put(request, &group_shape, row, sees_project ? SEES_PROJECT : 0);
     else
         shape_put(request, &group_short_shape, row, 0);
 }

@@ -72,26 +72,6 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
 /* ---- views ---- */
 
-/* The owner checked last. */
-struct snapshot_rights {
-    const char *project_id;
-    bool attributes;
-};
-
-static bool shows_attributes(struct request *request, const struct snapshot *snapshot) {
-    const struct policy_target owner = { snapshot->project_id, snapshot->user_id };
-    struct snapshot_rights *rights = request->view;
-
-    if (!rights)
-        rights = request->view = arena_alloc(request->work.arena, sizeof *rights);
-    if (!rights->project_id || strcmp(rights->project_id, snapshot->project_id) != 0)
-        *rights = (struct snapshot_rights){
-            snapshot->project_id,
-            request_allows(request, "volume_extension:extended_snapshot_attributes", &owner),
-        };
-    return rights->attributes;
-}
-
 enum { SEES_ATTRIBUTES = 1 };
 
 static void put_status(struct request *request, const void *row) {
@@ -132,9 +112,13 @@ const struct shape snapshot_short_shape = { "snapshot_short", snapshot_short_key
 /* clang-format on */
 
 static void view(struct request *request, const void *row, bool detail) {
+    const struct snapshot *snapshot = row;
+    bool sees_all =
+        detail && request_allows_row(request, "volume_extension:extended_snapshot_attributes",
+                                     snapshot->project_id, snapshot->user_id);
+
     if (detail)
-        shape_put(request, &snapshot_shape, row,
-                  shows_attributes(request, row) ? SEES_ATTRIBUTES : 0);
+        shape_put(request, &snapshot_shape, row, sees_all ? SEES_ATTRIBUTES : 0);
     else
         shape_put(request, &snapshot_short_shape, row, 0);
 }

@@ -220,26 +220,23 @@ static int read_sort(struct request *request, struct manageable_page *ret, struc
     return 0;
 }
 
-/* In the form of a list: the reference, or the bare name. */
-static int read_marker(struct request *request, struct manageable_page *ret, struct error *err) {
-    const char *marker = request_query(request, "marker");
-    const json_t *reference =
-        marker ? json_parse(request->work.arena, marker, strlen(marker), NULL) : NULL;
-
-    ret->marker = marker;
-    return json_is_object(reference) ? read_reference(reference, &ret->marker, err) : 0;
-}
-
 static int ask(struct request *request, bool snapshots, struct error *err) {
     const char *cluster =
         request->minor >= MV_CLUSTER_MANAGEABLE ? request_query(request, "cluster") : NULL;
     struct manageable_page page = { .limit = request->work.settings->max_limit };
+    const json_t *reference = NULL;
     const char *host;
 
     if (read_host(request_query(request, "host"), cluster, &host, err) < 0 ||
         read_number(request, "limit", page.limit, &page.limit, err) < 0 ||
         read_number(request, "offset", INT64_MAX, &page.offset, err) < 0 ||
-        read_sort(request, &page, err) < 0 || read_marker(request, &page, err) < 0)
+        read_sort(request, &page, err) < 0)
+        return -1;
+    /* in the form of a list: the reference, or the bare name */
+    page.marker = request_query(request, "marker");
+    if (page.marker)
+        reference = json_parse(request->work.arena, page.marker, strlen(page.marker), NULL);
+    if (json_is_object(reference) && read_reference(reference, &page.marker, err) < 0)
         return -1;
     page.snapshots = snapshots;
     request->wait_project = request->context.project_id;
@@ -252,18 +249,6 @@ static int list_volumes(struct request *request, struct error *err) {
 
 static int list_snapshots(struct request *request, struct error *err) {
     return ask(request, true, err);
-}
-
-static struct manageable manageable_of(const json_t *item) {
-    return (struct manageable){
-        .source_name = json_string_value(json_object_get(item, "name")),
-        .refusal = json_string_value(json_object_get(item, "refusal")),
-        .id = json_string_value(json_object_get(item, "id")),
-        .of_id = json_string_value(json_object_get(item, "of_id")),
-        .of_name = json_string_value(json_object_get(item, "of_name")),
-        .size_gb = json_integer_value(json_object_get(item, "size")),
-        .safe = json_is_true(json_object_get(item, "safe")),
-    };
 }
 
 static int manageable_listed(struct request *request, struct error *err) {
@@ -279,8 +264,19 @@ static int manageable_listed(struct request *request, struct error *err) {
     answer = json_object_get(answer, "manageable");
     count = json_array_size(answer);
     rows = arena_alloc(request->work.arena, (count + 1) * sizeof *rows);
-    for (size_t i = 0; i < count; i++)
-        rows[i] = manageable_of(json_array_get(answer, i));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(answer, i);
+
+        rows[i] = (struct manageable){
+            .source_name = json_string_value(json_object_get(item, "name")),
+            .refusal = json_string_value(json_object_get(item, "refusal")),
+            .id = json_string_value(json_object_get(item, "id")),
+            .of_id = json_string_value(json_object_get(item, "of_id")),
+            .of_name = json_string_value(json_object_get(item, "of_name")),
+            .size_gb = json_integer_value(json_object_get(item, "size")),
+            .safe = json_is_true(json_object_get(item, "safe")),
+        };
+    }
     answer_rows(request, rows, (unsigned)count, sizeof *rows, 0);
     return 0;
 }

@@ -19,14 +19,6 @@ static bool has_id(const json_t *image, const char *id) {
     return text && uuid_parse(text, found) && uuid_parse(id, wanted) && strcmp(found, wanted) == 0;
 }
 
-static void explain(const struct confirmation *confirmation, struct error *refusal) {
-    if (confirmation->kind == CONFIRM_IMAGE_ID && refusal->kind == ERROR_BAD_REQUEST)
-        error_set(refusal, ERROR_NOT_FOUND, "Image %s could not be found.",
-                  (const char *)confirmation->subject);
-    if (confirmation->kind == CONFIRM_IMAGE && refusal->kind == ERROR_UNAVAILABLE)
-        error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
-}
-
 bool image_confirm(const struct image_query *query, const struct request *request,
                    struct confirmation *confirmation, bool late, struct error *refusal) {
     bool is_new = confirmation->kind == CONFIRM_NEW_IMAGE;
@@ -42,9 +34,14 @@ bool image_confirm(const struct image_query *query, const struct request *reques
         confirmation->answer = NULL;
         error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
     }
-    if (!confirmation->answer)
-        explain(confirmation, refusal);
-    return confirmation->answer != NULL;
+    if (confirmation->answer)
+        return true;
+    if (confirmation->kind == CONFIRM_IMAGE_ID && refusal->kind == ERROR_BAD_REQUEST)
+        error_set(refusal, ERROR_NOT_FOUND, "Image %s could not be found.",
+                  (const char *)confirmation->subject);
+    if (confirmation->kind == CONFIRM_IMAGE && refusal->kind == ERROR_UNAVAILABLE)
+        error_set(refusal, ERROR_BAD_REQUEST, NO_IMAGE ".");
+    return false;
 }
 
 /* ---- certificates ---- */
@@ -71,40 +68,27 @@ bool image_confirm_certificate(const struct image_query *query, const struct req
 
 /* ---- the questions ---- */
 
-static const struct confirmation *find_granted(const struct confirmation *last,
-                                               enum confirmation_kind kind, const char *subject) {
-    for (; last; last = last->before)
-        if (last->granted && last->kind == kind && strcmp(last->subject, subject) == 0)
-            break;
-    return last;
-}
-
-static void put_question(const struct request *request, enum confirmation_kind kind,
-                         const char *subject) {
-    struct confirmation *last = request->work.confirmation;
-    const struct confirmation *before = last->before; /* the transaction is repeated */
-
-    if (last->granted)
-        before = arena_copy(request->http->arena, last, sizeof(*last));
-    *last = (struct confirmation){ .kind = kind,
-                                   .wanted = true,
-                                   .has_effect = kind == CONFIRM_NEW_IMAGE,
-                                   .project_id = request->context.project_id,
-                                   .subject = subject,
-                                   .before = before };
-}
-
 /* NULL: see err; then the request is repeated with the answer, if there is such a service. */
 static const void *ask(struct request *request, enum confirmation_kind kind, const char *subject,
                        struct error *err) {
-    const struct confirmation *last = request->work.confirmation;
-    const struct confirmation *found = find_granted(last, kind, subject);
+    struct confirmation *last = request->work.confirmation;
     bool has_changed = last && last->granted && kind != CONFIRM_CERTIFICATE;
 
-    if (found)
-        return found->answer;
-    if (last && !has_changed)
-        put_question(request, kind, subject);
+    for (const struct confirmation *each = last; each; each = each->before)
+        if (each->granted && each->kind == kind && strcmp(each->subject, subject) == 0)
+            return each->answer;
+    if (last && !has_changed) {
+        const struct confirmation *before = last->before; /* the transaction is repeated */
+
+        if (last->granted)
+            before = arena_copy(request->http->arena, last, sizeof(*last));
+        *last = (struct confirmation){ .kind = kind,
+                                       .wanted = true,
+                                       .has_effect = kind == CONFIRM_NEW_IMAGE,
+                                       .project_id = request->context.project_id,
+                                       .subject = subject,
+                                       .before = before };
+    }
     error_set(err, ERROR_BAD_REQUEST,
               has_changed ? "The volume has changed meanwhile; try again."
                           : NO_IMAGE ": no image service is configured.");

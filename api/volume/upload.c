@@ -35,23 +35,6 @@ static const struct field upload_fields[] = {
     FIELDS_END,
 };
 
-/* Before 3.1 the image service decides about both. */
-static struct volume_upload read_body(const struct request *request) {
-    const struct upload_body *body = request->body;
-    const char *visibility = body->visibility ? body->visibility : "private";
-    bool sets = request->minor >= MV_IMAGE_UPLOAD_VISIBILITY;
-
-    return (struct volume_upload){
-        .image_name = body->image_name,
-        .disk_format = body->disk_format ? body->disk_format : "raw",
-        .container_format = body->container_format ? body->container_format : "bare",
-        .visibility = sets ? visibility : NULL,
-        .sets_protection = sets,
-        .is_protected = body->is_protected,
-        .force = body->force,
-    };
-}
-
 /* ---- the response ---- */
 
 struct upload_row {
@@ -152,7 +135,19 @@ static int put_response(struct request *request, const struct volume *volume,
 
 static int upload_begin(struct request *request, struct error *err) {
     const struct volume *volume = request->object;
-    const struct volume_upload upload = read_body(request);
+    const struct upload_body *body = request->body;
+    bool sets = request->minor >= MV_IMAGE_UPLOAD_VISIBILITY; /* or the image service decides */
+    const struct volume_upload upload = {
+        .image_name = body->image_name,
+        .disk_format = body->disk_format ? body->disk_format : "raw",
+        .container_format = body->container_format ? body->container_format : "bare",
+        .visibility = !sets              ? NULL
+                      : body->visibility ? body->visibility
+                                         : "private",
+        .sets_protection = sets,
+        .is_protected = body->is_protected,
+        .force = body->force,
+    };
     const json_t *image;
 
     if (upload.visibility && strcmp(upload.visibility, "public") == 0 &&

@@ -184,15 +184,6 @@ static void outcomes_fail(struct attempt *attempt, const struct error *err) {
         attempt->outcomes[i] = (struct outcome){ -1, *err };
 }
 
-/* Of random length, so that two conflicting transactions do not conflict again. */
-static void again_pause(const struct postgresql_db *db, unsigned tries) {
-    const struct backoff_limits pauses = {
-        .first_us = 1000, .most_us = PAUSE_MOST_US, .jitter_percent = 100, .clock = db->base.local
-    };
-
-    pause_us(backoff_pause_us(&pauses, tries + 1));
-}
-
 static enum commit_outcome attempt_once(struct attempt *attempt, struct error *err) {
     struct postgresql_db *db = attempt->db;
     enum commit_outcome outcome;
@@ -230,6 +221,11 @@ static void tell_busy(struct error *err) {
  * Therefore every third attempt is exclusive, which does not conflict.
  */
 static int attempts_run(struct attempt *attempt) {
+    /* Of random length, so that two conflicting transactions do not conflict again. */
+    const struct backoff_limits pauses = { .first_us = 1000,
+                                           .most_us = PAUSE_MOST_US,
+                                           .jitter_percent = 100,
+                                           .clock = attempt->db->base.local };
     int64_t until_us = clock_monotonic_us() + AGAIN_US;
     struct error err = { .kind = ERROR_NONE };
 
@@ -251,7 +247,7 @@ static int attempts_run(struct attempt *attempt) {
             outcomes_fail(attempt, &err);
             return 0;
         }
-        again_pause(attempt->db, tries);
+        pause_us(backoff_pause_us(&pauses, tries + 1));
     }
 }
 

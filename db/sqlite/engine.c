@@ -76,13 +76,6 @@ static struct connection *reader_take(struct sqlite_db *db, struct error *err) {
     return reader;
 }
 
-/* The lock is held. */
-static void reader_release(struct connection *reader) {
-    sqlite_map_use(&reader->map);
-    sqlite_tx_release(reader);
-    sqlite_map_use(NULL);
-}
-
 static int64_t release_snapshots(void *arg) {
     struct sqlite_db *db = arg;
     int64_t until_us = clock_monotonic_us() - RELEASE_MS * 1000;
@@ -90,8 +83,11 @@ static int64_t release_snapshots(void *arg) {
 
     scoped_lock(&db->lock);
     for (struct connection *reader = db->readers; reader; reader = reader->next) {
-        if (reader->snapshot.kept && reader->snapshot.used_us <= until_us)
-            reader_release(reader);
+        if (reader->snapshot.kept && reader->snapshot.used_us <= until_us) {
+            sqlite_map_use(&reader->map);
+            sqlite_tx_release(reader);
+            sqlite_map_use(NULL);
+        }
         any |= reader->snapshot.kept;
     }
     db->releasing = any;

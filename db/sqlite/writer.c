@@ -140,16 +140,6 @@ static void group_add(struct writer *writer, struct group *group) {
     group->count++;
 }
 
-static bool group_is_brief(const struct group *group) {
-    return clock_monotonic_us() - group->begun_us <= GROUP_NS / 1000 ||
-           thread_ns() - group->begun_ns <= GROUP_NS;
-}
-
-static void group_grow(struct writer *writer, struct group *group) {
-    if (group->count < group->most && group_is_brief(group))
-        group_add(writer, group);
-}
-
 /* -1: as body_run().  UNDIVIDED: a body failed after a change, and the others need a savepoint each
  * to remain without it. */
 enum { UNDIVIDED = 1 };
@@ -175,8 +165,10 @@ static int jobs_run(struct writer *writer, struct group *group, struct error *er
             if (!group->divided && group->most > 1)
                 return UNDIVIDED;
         }
-        if (i + 1 == group->count)
-            group_grow(writer, group);
+        if (i + 1 == group->count && group->count < group->most &&
+            (clock_monotonic_us() - group->begun_us <= GROUP_NS / 1000 ||
+             thread_ns() - group->begun_ns <= GROUP_NS))
+            group_add(writer, group);
     }
     return 0;
 }
@@ -292,25 +284,17 @@ static void group_tell(struct writer *writer, struct group *group) {
         hooks_run(writer, group->tx.base.events);
 }
 
-/* On a full file system the log would soon take all space of the reserve, of which little may be
- * left, and which a checkpoint needs, too. */
-static int frames_most(const struct connection *connection) {
-    return connection->no_reserve ? FRAMES_FULL : FRAMES_MOST;
-}
-
-static bool wal_is_long(const struct writer *writer, int64_t now_us) {
-    int frames = writer->connection->wal_frames;
-
-    return frames >= frames_most(writer->connection) ||
-           (frames >= FRAMES_MANY && now_us - writer->checkpoint_us >= CHECKPOINT_MS * 1000);
-}
-
 /* After each group: the reserve gets the space that a delete has freed, before guests fill it. */
 static void space_limit(struct writer *writer) {
     int64_t now_us = clock_monotonic_us();
+    int frames;
 
     scoped_lock(&writer->using_connection);
-    if (wal_is_long(writer, now_us)) {
+    frames = writer->connection->wal_frames;
+    /* On a full file system the log would soon take all space of the reserve, of which little may
+     * be left, and which a checkpoint needs, too. */
+    if (frames >= (writer->connection->no_reserve ? FRAMES_FULL : FRAMES_MOST) ||
+        (frames >= FRAMES_MANY && now_us - writer->checkpoint_us >= CHECKPOINT_MS * 1000)) {
         sqlite_checkpoint(writer->connection);
         writer->checkpoint_us = now_us;
     }

@@ -180,11 +180,6 @@ static const char *spec_path(const struct pair *spec) {
     return strchr(spec->key, ':') ? NULL : spec->key;
 }
 
-/* The pool's driver reads it itself. */
-static bool is_the_drivers(const json_t *capabilities, const char *key) {
-    return json_list_has(json_object_get(capabilities, POOL_EXTRA_SPECS), key);
-}
-
 bool capability_needed(const struct pairs *specs) {
     for (unsigned i = 0; i < specs->count; i++)
         if (spec_path(&specs->items[i]))
@@ -196,7 +191,8 @@ bool capability_matches(const json_t *capabilities, const struct pairs *specs) {
     for (unsigned i = 0; i < specs->count; i++) {
         const char *path = spec_path(&specs->items[i]);
 
-        if (path && !is_the_drivers(capabilities, path) &&
+        /* one of the pool's extra specs is read by its driver */
+        if (path && !json_list_has(json_object_get(capabilities, POOL_EXTRA_SPECS), path) &&
             !capability_holds(capabilities, path, specs->items[i].value))
             return false;
     }
