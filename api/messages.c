@@ -56,11 +56,6 @@ static const struct shape_key keys[] = {
 /* clang-format on */
 static const struct shape shape = { "message", keys };
 
-static void view(struct request *request, const void *row, bool detail) {
-    (void)detail;
-    shape_put(request, &shape, row, 0);
-}
-
 /* The id of an event is derived from three columns. */
 #define EVENT_ID \
     "('VOLUME_' || COALESCE(m.resource_type, '') || '_' || m.action_id || '_' || m.detail_id)"
@@ -105,13 +100,7 @@ static void *load(struct request *request, const char *id, struct policy_target 
     return message;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct message *messages = NULL;
-    int count = message_list(&request->work, &page->query, &messages, err);
-
-    page->rows = messages;
-    return count;
-}
+RESOURCE_LIST(list, struct message, message_list)
 
 static const struct resource resource = {
     .name = "message",
@@ -131,7 +120,6 @@ static const struct resource resource = {
     .by_project = true,
     .filter = filter,
     .list = list,
-    .view = view,
     .shape = &shape,
 };
 

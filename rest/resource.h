@@ -108,9 +108,9 @@ struct resource {
     /* Reads page->query into page->rows; their number. */
     int (*list)(struct request *request, struct page *page, struct error *err);
 
-    /* Writes a row; not `detail`: as in the short list.  request->view is private, initially NULL:
-     * for policy results of other rows of this response. */
-    void (*view)(struct request *request, const void *row, bool detail);
+    /* Writes a row, but for the short list's; NULL: by its shape, without rights.  request->view is
+     * private, initially NULL: for policy results of other rows of this response. */
+    void (*view)(struct request *request, const void *row);
     const struct shape *shape;       /* of the output of view() (shape.h) */
     const struct shape *short_shape; /* of the short list; NULL: the same */
 
@@ -119,6 +119,16 @@ struct resource {
 };
 
 #define RESOURCE_ROW(type) .row_size = sizeof(type), .row_id = offsetof(type, id)
+
+/* Defines the function `name` for resource->list, of a function that reads rows of the type. */
+#define RESOURCE_LIST(name, type, function)                                          \
+    static int name(struct request *request, struct page *page, struct error *err) { \
+        type *rows = NULL;                                                           \
+        int count = function(&request->work, &page->query, &rows, err);              \
+                                                                                     \
+        page->rows = rows;                                                           \
+        return count;                                                                \
+    }
 
 const char *resource_row_id(const struct resource *resource, const void *row);
 

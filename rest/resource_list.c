@@ -3,6 +3,7 @@
  */
 #include "rest/page_read.h"
 #include "rest/route.h"
+#include "rest/shape.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -32,6 +33,16 @@ struct listing {
     unsigned shown;
 };
 
+static void put_row(struct request *request, const struct resource *resource, const void *row,
+                    bool detail) {
+    bool is_short = !detail && resource->short_shape;
+
+    if (resource->view && !is_short)
+        resource->view(request, row);
+    else
+        shape_put(request, is_short ? resource->short_shape : resource->shape, row, 0);
+}
+
 /* Of a page, or a part of one: are more wanted? */
 static bool put_rows(void *arg, const void *rows, unsigned count) {
     struct listing *listing = arg;
@@ -48,7 +59,7 @@ static bool put_rows(void *arg, const void *rows, unsigned count) {
             listing->page->cut = true;
             break;
         }
-        resource->view(request, row, listing->detail);
+        put_row(request, resource, row, listing->detail);
         listing->page->last_id = resource_row_id(resource, row);
         if (listing->shown++ == 0) { /* the other rows are about as large as the first */
             size_t expected = count == PART ? (size_t)listing->page->limit : count;
@@ -125,7 +136,7 @@ int resource_show(struct request *request, struct error *err) {
     (void)err;
     out_begin_object(&request->out);
     out_key_text(&request->out, resource->name);
-    resource->view(request, request->object, true);
+    put_row(request, resource, request->object, true);
     out_end_object(&request->out);
     return 0;
 }

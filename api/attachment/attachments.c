@@ -55,13 +55,7 @@ static void *load(struct request *request, const char *id, struct policy_target 
     return attached->volume ? attached : NULL;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct attachment *attachments = NULL;
-    int count = attachment_list(&request->work, &page->query, &attachments, err);
-
-    page->rows = attachments;
-    return count;
-}
+RESOURCE_LIST(list, struct attachment, attachment_list)
 
 /* Lists have no rule of their own: a caller without access to any gets an empty one. */
 static int narrow(struct request *request, struct page *page, struct error *err) {
@@ -71,11 +65,8 @@ static int narrow(struct request *request, struct page *page, struct error *err)
     return 0;
 }
 
-static void view(struct request *request, const void *row, bool detail) {
-    if (detail)
-        view_attachment(request, row, NULL);
-    else
-        shape_put(request, &attachment_short_shape, row, 0);
+static void view(struct request *request, const void *row) {
+    view_attachment(request, row, NULL);
 }
 
 static const struct resource resource = {

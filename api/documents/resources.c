@@ -90,11 +90,6 @@ const struct shape replicated_volume_shape = { "replicated_volume", keys };
 const struct shape volume_replica_shape = { "volume_replica", keys };
 const struct shape volume_config_snapshot_shape = { "volume_config_snapshot", keys };
 
-static void view(struct request *request, const void *row, bool detail) {
-    (void)detail;
-    shape_put(request, request->route->resource->shape, row, 0);
-}
-
 /* ---- many ---- */
 
 /* clang-format off */
@@ -144,13 +139,7 @@ static int watch(struct request *request, struct error *err) {
     return document_watch(request, document_kind_asked(request), err);
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct document *documents = NULL;
-    int count = document_list(&request->work, &page->query, &documents, err);
-
-    page->rows = documents;
-    return count;
-}
+RESOURCE_LIST(list, struct document, document_list)
 
 /* clang-format off */
 #define DOCUMENTS(word_, collection_, label_, shape_) \
@@ -159,7 +148,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
     .default_sort = "created_at", .links_word = collection_ "_links", .by_project = true, \
     .large = true, .filter = filter, .other_filter = "labels", .narrow = narrow, .list = list, \
     .watch = watch, .version = document_last_version, \
-    .view = view, .shape = &(shape_)
+    .shape = &(shape_)
 
 const struct resource volume_policy_resource = {
     DOCUMENTS("volume_policy", "volume_policies", "Volume policy", volume_policy_shape),

@@ -180,20 +180,13 @@ static const struct shape_key short_keys[] = { GROUP_KEYS, SHAPES_END };
 const struct shape group_short_shape = { "group_short", short_keys };
 /* clang-format on */
 
-static void view(struct request *request, const void *row, bool detail) {
+static void view(struct request *request, const void *row) {
     const struct volume_group *group = row;
-    bool sees_project = detail && request->minor >= MV_GROUP_PROJECT &&
+    bool sees_project = request->minor >= MV_GROUP_PROJECT &&
                         request_allows_row(request, "group:group_project_attribute",
                                            group->project_id, group->user_id);
 
-    if (detail)
-        shape_put(request, &group_shape, row, sees_project ? SEES_PROJECT : 0);
-    else
-        shape_put(request, &group_short_shape, row, 0);
-}
-
-static void view_consistency(struct request *request, const void *row, bool detail) {
-    shape_put(request, detail ? &consistency_shape : &group_short_shape, row, 0);
+    shape_put(request, &group_shape, row, sees_project ? SEES_PROJECT : 0);
 }
 
 /* clang-format off */
@@ -228,6 +221,5 @@ const struct resource consistency_group_resource = {
     GROUP_ROWS,
     .links_word = "consistencygroup_links",
     .narrow = narrow_consistency,
-    .view = view_consistency,
     .shape = &consistency_shape,
 };

@@ -74,13 +74,7 @@ static int narrow_cgsnapshots(struct request *request, struct page *page, struct
     return 0;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct group_snapshot *rows = NULL;
-    int count = group_snapshot_list(&request->work, &page->query, &rows, err);
-
-    page->rows = rows;
-    return count;
-}
+RESOURCE_LIST(list, struct group_snapshot, group_snapshot_list)
 
 enum { SEES_PROJECT = 1 };
 
@@ -131,17 +125,13 @@ static const struct shape_key made_keys[] = {
 static const struct shape made_shape = { NULL, made_keys };
 /* clang-format on */
 
-static void view(struct request *request, const void *row, bool detail) {
+static void view(struct request *request, const void *row) {
     const struct group_snapshot *snapshot = row;
     const struct policy_target owner = { snapshot->project_id, snapshot->user_id };
-    bool sees = detail && request->minor >= MV_GROUP_PROJECT &&
+    bool sees = request->minor >= MV_GROUP_PROJECT &&
                 request_allows(request, "group:group_snapshot_project_attribute", &owner);
 
-    shape_put(request, detail ? &shape : &short_shape, row, sees ? SEES_PROJECT : 0);
-}
-
-static void view_cgsnapshot(struct request *request, const void *row, bool detail) {
-    shape_put(request, detail ? &cgsnapshot_shape : &short_shape, row, 0);
+    shape_put(request, &shape, row, sees ? SEES_PROJECT : 0);
 }
 
 const struct resource group_snapshot_resource = {
@@ -191,7 +181,6 @@ const struct resource cgsnapshot_resource = {
     .all_tenants_by_presence = true,
     .narrow = narrow_cgsnapshots,
     .list = list,
-    .view = view_cgsnapshot,
     .shape = &cgsnapshot_shape,
     .short_shape = &short_shape,
 };

@@ -62,13 +62,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
                : page_filter_pairs(request, page, key, value, match_metadata, err);
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct snapshot *snapshots = NULL;
-    int count = snapshot_list(&request->work, &page->query, &snapshots, err);
-
-    page->rows = snapshots;
-    return count;
-}
+RESOURCE_LIST(list, struct snapshot, snapshot_list)
 
 /* ---- views ---- */
 
@@ -111,16 +105,12 @@ static const struct shape_key snapshot_short_keys[] = { SNAPSHOT_KEYS, SHAPES_EN
 const struct shape snapshot_short_shape = { "snapshot_short", snapshot_short_keys };
 /* clang-format on */
 
-static void view(struct request *request, const void *row, bool detail) {
+static void view(struct request *request, const void *row) {
     const struct snapshot *snapshot = row;
-    bool sees_all =
-        detail && request_allows_row(request, "volume_extension:extended_snapshot_attributes",
-                                     snapshot->project_id, snapshot->user_id);
+    bool sees_all = request_allows_row(request, "volume_extension:extended_snapshot_attributes",
+                                       snapshot->project_id, snapshot->user_id);
 
-    if (detail)
-        shape_put(request, &snapshot_shape, row, sees_all ? SEES_ATTRIBUTES : 0);
-    else
-        shape_put(request, &snapshot_short_shape, row, 0);
+    shape_put(request, &snapshot_shape, row, sees_all ? SEES_ATTRIBUTES : 0);
 }
 
 /* ---- metadata ---- */

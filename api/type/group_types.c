@@ -23,13 +23,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
     return 1;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct group_type *types = NULL;
-    int count = group_type_list(&request->work, &page->query, &types, err);
-
-    page->rows = types;
-    return count;
-}
+RESOURCE_LIST(list, struct group_type, group_type_list)
 
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
@@ -53,10 +47,9 @@ static const struct shape_key keys[] = {
 /* clang-format on */
 static const struct shape group_type_shape = { "group_type", keys };
 
-static void view(struct request *request, const void *row, bool detail) {
+static void view(struct request *request, const void *row) {
     unsigned *rights = request->view;
 
-    (void)detail;
     if (!rights) {
         rights = request->view = arena_alloc(request->work.arena, sizeof *rights);
         *rights = request_allows(request, "group:access_group_types_specs", NULL) ? SEES_SPECS : 0;
@@ -67,7 +60,7 @@ static void view(struct request *request, const void *row, bool detail) {
 /* In the route's form: {"group_type": …}. */
 static void group_type_answer(struct request *request, const struct group_type *type) {
     answer_open(request);
-    view(request, type, true);
+    view(request, type);
     answer_close(request);
 }
 

@@ -54,18 +54,7 @@ static const struct resource_column columns[] = {
 };
 /* clang-format on */
 
-static void view(struct request *request, const void *row, bool detail) {
-    (void)detail;
-    shape_put(request, &shape, row, 0);
-}
-
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct qos_specs *specs = NULL;
-    int count = qos_specs_list(&request->work, &page->query, &specs, err);
-
-    page->rows = specs;
-    return count;
-}
+RESOURCE_LIST(list, struct qos_specs, qos_specs_list)
 
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
@@ -92,7 +81,6 @@ static const struct resource resource = {
     .default_sort = "created_at",
     .links_word = "qos_specs_links",
     .list = list,
-    .view = view,
     .shape = &shape,
 };
 

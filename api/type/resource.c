@@ -47,13 +47,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
                              type_view_sees_all(request) ? match_spec : match_seen_spec, err);
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct volume_type *types = NULL;
-    int count = volume_type_list(&request->work, &page->query, &types, err);
-
-    page->rows = types;
-    return count;
-}
+RESOURCE_LIST(list, struct volume_type, volume_type_list)
 
 static void *load(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err) {
@@ -63,8 +57,7 @@ static void *load(struct request *request, const char *id, struct policy_target 
     return volume_type_get(&request->work, id, type, err) < 0 ? NULL : type;
 }
 
-static void view(struct request *request, const void *row, bool detail) {
-    (void)detail;
+static void view(struct request *request, const void *row) {
     if (!request->view) {
         const unsigned rights = type_view_rights(request, true);
 

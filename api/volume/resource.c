@@ -114,19 +114,9 @@ static int narrow(struct request *request, struct page *page, struct error *err)
     return 0;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct volume *volumes = NULL;
-    int count = volume_list(&request->work, &page->query, &volumes, err);
+RESOURCE_LIST(list, struct volume, volume_list)
 
-    page->rows = volumes;
-    return count;
-}
-
-static void view(struct request *request, const void *row, bool detail) {
-    if (!detail) {
-        shape_put(request, &volume_short_shape, row, 0);
-        return;
-    }
+static void view(struct request *request, const void *row) {
     if (!request->view) {
         request->view = arena_alloc(request->work.arena, sizeof(struct volume_view));
         view_open(request, true, request->view);

@@ -60,13 +60,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
     return 1;
 }
 
-static int list(struct request *request, struct page *page, struct error *err) {
-    struct transfer *rows = NULL;
-    int count = transfer_list(&request->work, &page->query, &rows, err);
-
-    page->rows = rows;
-    return count;
-}
+RESOURCE_LIST(list, struct transfer, transfer_list)
 
 static void put_links(struct request *request, const void *row) {
     const struct transfer *transfer = row;
@@ -109,10 +103,6 @@ static const struct shape_key made_keys[] = {
 static const struct shape made_shape = { NULL, made_keys };
 /* clang-format on */
 
-static void view(struct request *request, const void *row, bool detail) {
-    shape_put(request, detail ? &shape : &short_shape, row, 0);
-}
-
 static const struct resource resource = {
     .name = "transfer",
     .plural = "transfers",
@@ -130,7 +120,6 @@ static const struct resource resource = {
     .by_project = true,
     .filter = filter,
     .list = list,
-    .view = view,
     .shape = &shape,
     .short_shape = &short_shape,
 };
