@@ -64,11 +64,5 @@ const struct state_row *state_table_find(const struct state_table *table, unsign
 const struct state_row *state_table_next(const struct state_table *table, unsigned *state,
                                          unsigned event);
 
-/* Checks that each pair has at most one row, each row has a sentence, each state is reachable from
- * the initial one, and each event and action is used. */
-int state_table_check(const struct state_table *table, struct error *err);
-/* The first row that this process has not taken, as text; NULL: all were. */
-const char *state_table_unreached(const struct state_table *table, struct arena *arena);
-
 /* The diagram: each state with its events, their next states and sentences. */
 const char *state_table_text(const struct state_table *table, struct arena *arena);

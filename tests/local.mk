@@ -18,6 +18,7 @@ libtests_a_SOURCES = \
 	tests/lib/small_disk.h \
 	tests/lib/small_stack.h \
 	tests/lib/snapshots.h \
+	tests/lib/state_tables.c tests/lib/state_tables.h \
 	tests/lib/work_test.h \
 	tests/lib/database_text.c tests/lib/database_text.h \
 	tests/lib/remote_certificates.h \

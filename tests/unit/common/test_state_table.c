@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 #include <signal.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "declared/volume_health.h"
 #include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
+#include "tests/lib/state_tables.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 #include "replication/engine/job_states.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 static const unsigned ends[] = { JOB_IS_NONE, JOB_IS_DONE, JOB_IS_FAILED };
 

@@ -1,6 +1,7 @@
 #include "replication/engine/member_states.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 #define EACH_ROW(row)                                      \
     for (const struct state_row *row = member_states.rows; \

@@ -1,6 +1,7 @@
 #include "replication/engine/target_phases.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 static bool serves(unsigned phase) {
     return phase >= TARGET_IS_IN_SYNC;

@@ -1,6 +1,7 @@
 #include "replication/node/controller_states.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 static const struct state_table *const table = &controller_states;
 

@@ -1,6 +1,7 @@
 #include "replication/node/forced_recovery.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 static unsigned after(const enum forced_event *events, unsigned count) {
     unsigned state = FORCED_UNKNOWN;

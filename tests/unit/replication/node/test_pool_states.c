@@ -1,6 +1,7 @@
 #include "replication/node/pool_states.h"
 
 #include "tests/lib/check_main.h"
+#include "tests/lib/state_tables.h"
 
 START_TEST(every_event_of_a_pool_in_every_state_has_a_row_and_a_sentence) {
     autoarena struct arena *arena = arena_new();
