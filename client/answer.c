@@ -3,7 +3,6 @@
 #include "json/json.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum error_kind answer_kind_of(int status) {
     /* too slow, too early, too often: the request was not processed */

@@ -6,7 +6,6 @@
 #include "common/arena.h"
 #include "rest/route.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int manage_routes(const struct config *config, bool json) {

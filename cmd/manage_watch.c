@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #define TIMEOUT_S     60

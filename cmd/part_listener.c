@@ -9,7 +9,6 @@
 #include "identity/own_user.h"
 #include "rest/router.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #define DRAIN_MS 5000

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "common/log_limit.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "config/option_list.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>

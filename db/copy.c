@@ -6,8 +6,6 @@
 #include "db/engine.h"
 #include "db/migrate.h"
 
-#include <string.h>
-
 /* An empty database has a row in these, too: it is replaced by the source's. */
 static const char *const filled[] = { "clock", "document_versions" };
 

@@ -1,6 +1,5 @@
 #include "grpc/server.h"
 
-#include "common/assert.h"
 #include "common/cleanup.h"
 #include "common/thread.h"
 #include "common/worker.h"

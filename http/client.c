@@ -6,7 +6,6 @@
 #include "http/handle.private.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

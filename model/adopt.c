@@ -7,8 +7,6 @@
 #include "model/type/default_type.h"
 #include "model/volume/quota.h"
 
-#include <string.h>
-
 /* 1 a row, 0 none. */
 static int adopt_find(struct work *work, const char *sql, const char *value, struct error *err) {
     return db_query_any(work->tx, err, sql, DB_TEXT(value));

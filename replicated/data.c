@@ -5,7 +5,6 @@
  * taken over.
  */
 #include "common/cleanup.h"
-#include "common/heap.h"
 #include "common/log.h"
 #include "data/nbd_io.h"
 #include "replicated/replicated.private.h"

@@ -1,7 +1,6 @@
 /*
  * Snapshots are documents beside the config.
  */
-#include "common/gib.h"
 #include "common/log.h"
 #include "replicated/replicated.private.h"
 #include "json/json.h"

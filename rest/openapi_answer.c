@@ -1,7 +1,5 @@
 #include "rest/openapi.private.h"
 
-#include <string.h>
-
 /* ---- shapes ---- */
 
 static json_t *keys_schema(const struct shape *shape, json_t *schemas);

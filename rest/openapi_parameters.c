@@ -1,6 +1,5 @@
 #include "common/scoria_headers.h"
 #include "rest/openapi.private.h"
-#include "rest/page_read.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "api/documents/agent_instance.h"
 #include "api/documents/watch.h"
 #include "declared/document_own.h"
-#include "rest/answer.h"
 #include "rest/page.h"
 #include "rest/page_pairs.h"
 

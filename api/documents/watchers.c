@@ -9,7 +9,6 @@
 #include "rest/request_slots.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
 TAILQ_HEAD(watcher_list, watcher);

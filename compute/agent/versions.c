@@ -3,7 +3,6 @@
 #include "compute/agent/reply.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -11,7 +11,6 @@
 #include "compute/hypervisor/resize_guard.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Refuses to shrink, under the lock of the domain; since libvirt 12.3.  Older versions refuse the
  * flag and need a resize guard. */

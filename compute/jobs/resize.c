@@ -3,8 +3,6 @@
 #include "common/gib.h"
 #include "compute/hypervisor/image.h"
 
-#include <string.h>
-
 static enum resize_outcome outcome_of(enum error_kind kind) {
     if (kind == ERROR_UNAVAILABLE)
         return RESIZE_UNREACHABLE;

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A returned instant is stored when the stored one is older than this; for a starting process a
  * stored one is old when it is older than two measurements. */

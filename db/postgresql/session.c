@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- statements sent ahead ---- */
 

@@ -3,7 +3,6 @@
 #include "common/clock.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* The writer makes its checkpoint after the first of them without a commit (writer.c). */
 enum { QUIET_US = 100000, FREQUENT_US = 5000 };

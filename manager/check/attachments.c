@@ -5,8 +5,6 @@
 
 #include "model/attachment/attachment.h"
 
-#include <string.h>
-
 static int64_t seconds_since(const struct work *work, int64_t then_us) {
     return then_us > 0 && work->now_us > then_us ? (work->now_us - then_us) / SECOND_US : 0;
 }

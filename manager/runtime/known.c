@@ -1,6 +1,5 @@
 #include "manager/runtime/known.h"
 
-#include "common/cleanup.h"
 #include "model/volume/volume.h"
 
 struct question {

@@ -9,8 +9,6 @@
 #include "model/snapshot/delete.h"
 #include "operation/message.h"
 
-#include <string.h>
-
 static int64_t deadline_of(struct work *work, const struct operation *operation) {
     const struct settings *settings = work->settings;
 

@@ -11,9 +11,7 @@
 #include "operation/message.h"
 #include "json/json.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define TYPE_PROPERTY "cinder_img_volume_type"
 #define VERIFIED      "signature_verified"

@@ -13,7 +13,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SILENT_MS = 15000, QUEUES = 3 /* of a topic */ };
 

@@ -10,7 +10,7 @@ import sys
 
 from recursion import DEFINITION, without_texts
 
-SHARE_MOST, FOLDER_MOST, COUNTED = 0.356, 0.56, 20
+SHARE_MOST, FOLDER_MOST, COUNTED = 0.35, 0.56, 20
 
 
 def called_once(path):
