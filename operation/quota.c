@@ -148,18 +148,43 @@ static int quota_refuse(const struct quota_demand *demand, const struct standing
 #define AMOUNTS_7 AMOUNTS_6 ", ($1, $14, $15)"
 #define AMOUNTS_8 AMOUNTS_7 ", ($1, $16, $17)"
 
+#define NOTHING_1 "($1, $2, 0)"
+#define NOTHING_2 NOTHING_1 ", ($1, $4, 0)"
+#define NOTHING_3 NOTHING_2 ", ($1, $6, 0)"
+#define NOTHING_4 NOTHING_3 ", ($1, $8, 0)"
+#define NOTHING_5 NOTHING_4 ", ($1, $10, 0)"
+#define NOTHING_6 NOTHING_5 ", ($1, $12, 0)"
+#define NOTHING_7 NOTHING_6 ", ($1, $14, 0)"
+#define NOTHING_8 NOTHING_7 ", ($1, $16, 0)"
+
+#define OWED_1 " WHEN $2 THEN $3"
+#define OWED_2 OWED_1 " WHEN $4 THEN $5"
+#define OWED_3 OWED_2 " WHEN $6 THEN $7"
+#define OWED_4 OWED_3 " WHEN $8 THEN $9"
+#define OWED_5 OWED_4 " WHEN $10 THEN $11"
+#define OWED_6 OWED_5 " WHEN $12 THEN $13"
+#define OWED_7 OWED_6 " WHEN $14 THEN $15"
+#define OWED_8 OWED_7 " WHEN $16 THEN $17"
+
 #define TAKE(amounts)                                                       \
     "INSERT INTO quota_usages (project_id, resource, used) VALUES " amounts \
     " ON CONFLICT (project_id, resource) DO UPDATE SET "                    \
     "used = quota_usages.used + excluded.used"
-#define GIVE_BACK(amounts)                                           \
-    "UPDATE quota_usages SET used = CASE WHEN used > given.column3 " \
-    "THEN used - given.column3 ELSE 0 END FROM (VALUES " amounts     \
-    ") AS given WHERE quota_usages.project_id = given.column1 "      \
-    "AND quota_usages.resource = given.column2"
+/* The values of an UPDATE would be copied to a temporary table first. */
+#define OWED(cases) "CASE excluded.resource" cases " ELSE CAST(0 AS BIGINT) END"
+/* clang-format off */
+#define GIVE_BACK(number) \
+    "INSERT INTO quota_usages (project_id, resource, used) VALUES " NOTHING_##number \
+    " ON CONFLICT (project_id, resource) DO UPDATE SET used = " \
+    "CASE WHEN quota_usages.used > " OWED(OWED_##number) \
+    " THEN quota_usages.used - " OWED(OWED_##number) " ELSE 0 END"
+/* clang-format on */
 
 static const char *const take_sql[] = FOR_EACH_COUNT(TAKE, AMOUNTS);
-static const char *const give_back_sql[] = FOR_EACH_COUNT(GIVE_BACK, AMOUNTS);
+static const char *const give_back_sql[] = {
+    GIVE_BACK(1), GIVE_BACK(2), GIVE_BACK(3), GIVE_BACK(4),
+    GIVE_BACK(5), GIVE_BACK(6), GIVE_BACK(7), GIVE_BACK(8)
+};
 
 /* One statement for all demands, of the texts for each number of them. */
 static int change_usage(struct work *work, const char *project_id,
