@@ -45,12 +45,18 @@ static int remove_unused(const struct directory *directory, const char *name, in
                : removal_held(directory, name, fd, fence, err);
 }
 
+/* A late worker, whose file another one has renamed, does not report it as removed. */
+static int find_nothing(int found, const struct driver_fence *fence, struct error *err) {
+    return found < 0 ? -1 : driver_fence_check(fence, err);
+}
+
 int removal_unnamed(const struct directory *directory, const char *name,
                     const struct driver_fence *fence, struct error *err) {
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
-    return found <= 0 ? found : remove_unused(directory, name, fd, fence, err);
+    return found <= 0 ? find_nothing(found, fence, err)
+                      : remove_unused(directory, name, fd, fence, err);
 }
 
 int removal_image(const struct directory *directory, struct arena *arena, const char *name,
@@ -61,7 +67,7 @@ int removal_image(const struct directory *directory, struct arena *arena, const 
     struct chain chain;
 
     if (found <= 0)
-        return found;
+        return find_nothing(found, fence, err);
     /* Does an info of a volume name it?  In that of an overlay that is being undone stands its own
      * name. */
     if (strncmp(image, VOLUME_NAME_PREFIX, strlen(VOLUME_NAME_PREFIX)) == 0) {

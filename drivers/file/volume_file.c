@@ -49,11 +49,13 @@ int volume_file_check_unused(const struct directory *directory, const char *name
 /* Also without an image: a worker that has lost its lease may meet the drafts of another one. */
 static int remove_drafts(const struct directory *directory, struct arena *arena, const char *name,
                          bool made, const struct driver_fence *fence, struct error *err) {
-    if (driver_fence_check(fence, err) < 0)
-        return -1;
     /* Only a create that never ended leaves drafts, and then their number is unknown. */
-    if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
-              : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
+    int left = made ? volume_file_has(directory, volume_name_unfinished(arena, name, 1), err) : 1;
+
+    if (left < 0 || (left > 0 && driver_fence_check(fence, err) < 0))
+        return -1;
+    if (left > 0 && (made ? volume_name_remove_draft(directory, arena, name, 1, err)
+                          : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
         return -1;
     return directory_flush(directory, err);
 }
