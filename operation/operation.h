@@ -179,9 +179,12 @@ int operation_is_held(struct work *work, const char *id, const char *owner, stru
  */
 int operation_claim(struct work *work, const char *id, const char *owner, struct operation *ret,
                     struct error *err);
-/* Counts an attempt of one that is claimed, as read in this transaction: with its request, or with
- * an attempt that a loss of power has taken. */
+/* Counts an attempt of one that is claimed, as read in this transaction, with one that a loss of
+ * power has taken. */
 int operation_begin(struct work *work, struct operation *claimed, struct error *err);
+/* Counts the first attempt of one that its request has claimed.  1 done, 0 `owner` has lost it, or
+ * it is counted. */
+int operation_begin_first(struct work *work, const char *id, const char *owner, struct error *err);
 /* Before an attempt without a limit of their number: an eighth of its age, a second at least. */
 int64_t operation_pause_us(const struct operation *operation, int64_t clock_us, int64_t most_us);
 /* From one phase to another if still held by `owner`, which keeps or releases it; 1 done, 0

@@ -87,6 +87,14 @@ int operation_begin(struct work *work, struct operation *claimed, struct error *
                      DB_INT(claimed->attempts), DB_INT(work->clock_us), DB_TEXT(claimed->id));
 }
 
+int operation_begin_first(struct work *work, const char *id, const char *owner, struct error *err) {
+    assert(owner && *owner);
+    return db_run(work->tx, err,
+                  "UPDATE operations SET attempts = 1, updated_at = $1 "
+                  "WHERE id = $2 AND owner = $3 AND attempts = 0",
+                  DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner));
+}
+
 int operation_reads(struct work *work, const char *id, const char *volume_id, struct error *err) {
     assert(id && volume_id);
     return db_change(work->tx, err, "UPDATE operations SET reads_of = $1 WHERE id = $2",

@@ -84,8 +84,6 @@ static int claimed_body(struct work *work, void *arg, struct error *err) {
         return found;
     if (!job->operation.owner || strcmp(job->operation.owner, job_owner(job)) != 0)
         return 0;
-    if (job->operation.attempts == 0 && operation_begin(work, &job->operation, err) < 0)
-        return -1;
     return read_objects(work, job, err);
 }
 
@@ -265,10 +263,9 @@ int job_run(struct manager_lane *lane, const char *operation_id, bool own, struc
     job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = now_us;
     is_claimed = claim && claim->asked_us > 0 &&
                  now_us < operation_safe_until(manager->settings.settings, claim->asked_us);
-    claimed = is_claimed && claim->counted
-                  ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
-                  : work_transaction_unsynced(manager->settings.db, &job.base,
-                                              is_claimed ? claimed_body : claim_body, &job, err);
+    claimed = is_claimed ? work_read(manager->settings.db, &job.base, claimed_body, &job, err)
+                         : work_transaction_unsynced(manager->settings.db, &job.base, claim_body,
+                                                     &job, err);
     if (claimed == 1) {
         job_identify(&job);
         running_claimed(&job, is_claimed ? claim->asked_us : now_us);

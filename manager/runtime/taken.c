@@ -25,7 +25,14 @@ struct taken {
     bool waits;   /* it is in the manager's list */
     bool is_left; /* it was not handed over, and ends with its release */
     struct job_claim claim;
+    const struct attempts *counted_by; /* the transaction of another's begin */
+
     const char *key, *project, *operation_id; /* these follow this struct */
+};
+
+struct attempts {
+    const char *owner, **ids;
+    unsigned count;
 };
 
 static struct taken *taken_of(struct db_sequel *sequel) {
@@ -64,6 +71,74 @@ static void taken_end(struct taken *taken) {
     free(taken);
 }
 
+/* ---- attempts ---- */
+
+static int attempts_body(struct work *work, void *arg, struct error *err) {
+    const struct attempts *attempts = arg;
+
+    for (unsigned i = 0; i < attempts->count; i++)
+        if (operation_begin_first(work, attempts->ids[i], attempts->owner, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void attempts_add(struct attempts *attempts, const char *id, struct arena *arena) {
+    attempts->ids = query_grow(arena, attempts->ids, attempts->count, sizeof *attempts->ids);
+    attempts->ids[attempts->count++] = arena_text(arena, id);
+}
+
+/* The next ones, when fewer than one for each worker are counted.  Called with the manager's lock
+ * held. */
+static void attempts_add_next(struct attempts *attempts, const struct manager_lane *lane,
+                              struct arena *arena) {
+    struct manager *manager = lane->host->manager;
+    unsigned workers = manager->settings.workers, counted = 0, added = 0;
+    struct taken *other;
+
+    TAILQ_FOREACH(other, &manager->taken, next) {
+        if (counted >= workers || added == workers)
+            break;
+        if (other->lane != lane)
+            continue;
+        if (other->claim.counted || other->counted_by) {
+            counted++;
+            continue;
+        }
+        other->counted_by = attempts;
+        attempts_add(attempts, other->operation_id, arena);
+        added++;
+    }
+}
+
+/* A transaction for each would cost more than its other work, and each worker would wait for it. */
+static int count_attempts(struct taken *taken, struct error *err) {
+    struct manager *manager = taken->lane->host->manager;
+    autoarena struct arena *arena = arena_new();
+    const struct work base = work_own(manager->settings.settings, arena);
+    struct attempts attempts = { .owner = manager->settings.owner };
+    struct taken *other;
+    int result;
+
+    pthread_mutex_lock(&manager->lock);
+    if (!taken->claim.counted)
+        attempts_add(&attempts, taken->operation_id, arena);
+    attempts_add_next(&attempts, taken->lane, arena);
+    pthread_mutex_unlock(&manager->lock);
+    if (attempts.count == 0)
+        return 0;
+    result = work_transaction_unsynced(manager->settings.db, &base, attempts_body, &attempts, err);
+    pthread_mutex_lock(&manager->lock);
+    taken->claim.counted |= result >= 0;
+    TAILQ_FOREACH(other, &manager->taken, next) {
+        if (other->counted_by != &attempts)
+            continue;
+        other->counted_by = NULL;
+        other->claim.counted = result >= 0;
+    }
+    pthread_mutex_unlock(&manager->lock);
+    return result;
+}
+
 /* ---- from the commit to a worker ---- */
 
 static int begin(void *arg, const struct rpc_message *message, struct error *err) {
@@ -72,7 +147,7 @@ static int begin(void *arg, const struct rpc_message *message, struct error *err
     struct manager *manager = lane->host->manager;
     struct job_claim claim;
     bool drains;
-    int result;
+    int result = 0;
 
     if (lane_enter(lane, err) < 0)
         return -1;
@@ -82,11 +157,17 @@ static int begin(void *arg, const struct rpc_message *message, struct error *err
     if (!drains)
         taken_leave(taken);
     pthread_mutex_unlock(&manager->lock);
-    result = drains ? error_set(err, ERROR_UNAVAILABLE, "the manager is stopping")
-                    : job_run(lane, taken->operation_id, message->own, &claim, err);
+    if (drains)
+        result = error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
+    else if (claim.asked_us > 0)
+        result = count_attempts(taken, err);
+    claim.counted |= result == 0;
+    if (result == 0)
+        result = job_run(lane, taken->operation_id, message->own, &claim, err);
     if (!drains && result < 0) { /* once it has begun, another attempt is that of a message */
         pthread_mutex_lock(&manager->lock);
         taken->claim = claim;
+        taken->counted_by = NULL;
         if (claim.asked_us > 0)
             taken_join(taken);
         pthread_mutex_unlock(&manager->lock);

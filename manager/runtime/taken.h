@@ -2,7 +2,8 @@
  * Operations that transactions of this process have claimed for its manager (operation/taker.h),
  * from the claim until a worker begins them.  They are handed over behind the commit, past the
  * outbox; until a worker is free their leases are renewed as those of running ones.  One that finds
- * no free worker is counted as an attempt when a worker begins it, any other with its claim.
+ * a free worker is counted as an attempt with its claim, any other by the begin of an earlier one
+ * once few are in front of it: a death leaves at most two for each worker that have not begun.
  *
  * None is taken while the backend is not open, the manager stops, or the workers make no progress:
  * another manager of the backend may have free ones.  Of an unresponsive backend no lease is

@@ -378,6 +378,26 @@ START_TEST(one_without_a_free_worker_is_an_attempt_when_it_begins) {
 }
 END_TEST
 
+/* A transaction for each would be the larger part of many requests at once. */
+START_TEST(a_begin_counts_the_next_ones) {
+    autoworld struct world *world = world_at_once();
+
+    world->manager->settings.workers = 2;
+    for (unsigned i = 0; i < 7; i++)
+        new_volume(world);
+    ck_assert_int_eq(world_count(world, CLAIMED), 2);
+    ck_assert(world_step(world, 0)); /* one is counted, and two with this */
+    ck_assert_int_eq(world_count(world, CLAIMED), 3);
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE attempts = 0")), 3);
+    ck_assert(world_step(world, 0)); /* two are */
+    ck_assert_int_eq(world_count(world, CLAIMED), 2);
+    ck_assert(world_step(world, 5 - 1)); /* the last one, and the two in front of it */
+    ck_assert_int_eq(world_count(world, COUNT("operations WHERE attempts = 0")), 2);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
 /* A create would need every share of its pool, a delete would rename. */
 START_TEST(one_that_its_process_never_began_is_a_first_attempt_afterwards) {
     autoworld struct world *world = world_at_once();
@@ -497,6 +517,6 @@ CHECK_MAIN_WITH("taken", !postgresql_given(), NULL, NULL, a_request_claims_its_o
                 one_without_a_free_worker_is_an_attempt_when_it_begins,
                 one_that_its_process_never_began_is_a_first_attempt_afterwards,
                 one_that_its_process_began_is_a_second_attempt_afterwards,
-                a_drain_takes_no_attempt_that_was_not_counted,
+                a_drain_takes_no_attempt_that_was_not_counted, a_begin_counts_the_next_ones,
                 one_cancelled_before_it_began_blocks_no_other,
                 beyond_the_limit_operations_get_messages, none_is_taken_behind_workers_that_hang)
