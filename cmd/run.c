@@ -163,14 +163,13 @@ static void prepare_process(sigset_t *ends) {
 }
 
 static void load_settings(struct parts *parts) {
-    const bool to_nova = strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
     struct settings *settings = &parts->settings;
 
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
     settings->asks_service = compute_snapshots_are_novas(parts->config);
-    /* A compute service has its own service token; agents do not detach. */
-    settings->only_services_detach = part_knows_callers(parts) && to_nova;
+    /* Nova has a service token of its own; agents do not detach. */
+    settings->only_services_detach = part_knows_callers(parts) && settings->asks_service;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
     settings->taker = settings->one_process ? &parts->taker : NULL;
 }

@@ -371,13 +371,14 @@ class Nova:
 class ComputeService(KeystoneCase):
     """With Nova in charge it is queried whether a server still uses its disk."""
 
+    option = "--compute.service=nova"
     SERVER = "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11"
 
     @classmethod
     def setUpClass(cls):
         cls.nova = Nova()
         cls.addClassCleanup(cls.nova.end)
-        cls.more = (*NO_AGENT, "--compute.service=nova", f"--compute.endpoint={cls.nova.url}")
+        cls.more = (*NO_AGENT, cls.option, f"--compute.endpoint={cls.nova.url}")
         super().setUpClass()
 
     def attached(self):
@@ -389,6 +390,11 @@ class ComputeService(KeystoneCase):
 
     def take(self, user, attachment_id):
         return self.of(user).call("DELETE", f"/attachments/{attachment_id}").status
+
+    def take_for_nova(self, attachment_id):
+        service = {"X-Service-Token": keystone.token("scoria", "service")}
+        return self.of("mia").call("DELETE", f"/attachments/{attachment_id}", None,
+                                   headers=service).status
 
     def test_used_attachments_stay_and_stale_ones_are_deleted(self):
         volume_id, made = self.attached()
@@ -413,11 +419,27 @@ class ComputeService(KeystoneCase):
     def test_the_compute_service_is_not_queried_about_its_own_request(self):
         volume_id, made = self.attached()
         self.nova.requested.clear()
-        service = {"X-Service-Token": keystone.token("scoria", "service")}
-        answer = self.of("mia").call("DELETE", f"/attachments/{made}", None, headers=service)
-        self.assertEqual(answer.status, 200)
+        self.assertEqual(self.take_for_nova(made), 200)
         self.assertEqual(self.api.show(volume_id)["status"], "available")
         self.assertEqual(self.nova.requested, [])
+
+    def test_an_administrator_detaches_no_disk_of_a_server(self):
+        volume_id, made = self.attached()
+        self.nova.disk = (200, {"volumeAttachment": {"attachment_id": made}})
+        for action in ({"os-detach": {"attachment_id": made}},
+                       {"os-force_detach": {"attachment_id": made, "connector": None}},
+                       {"os-terminate_connection": {"connector": {"host": NODE}}}):
+            answer = self.of("boss").call("POST", f"/volumes/{volume_id}/action", action)
+            self.assertEqual(answer.status, 409, answer.message)
+            self.assertIn("ConflictNovaUsingAttachment", answer.message)
+        self.assertEqual(self.api.ask("GET", f"/attachments/{made}")["attachment"]["id"], made)
+        self.assertEqual(self.take_for_nova(made), 200)
+
+
+class AgentsBesideComputeService(ComputeService):
+    """Agents grow the disks of Nova's servers, and Nova takes their snapshots."""
+
+    option = "--compute.snapshots=nova"
 
 
 class ShortTokens(KeystoneCase):
