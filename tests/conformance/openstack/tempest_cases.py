@@ -69,6 +69,7 @@ max_microversion = latest
 attach_encrypted_volume = false
 console_output = true
 rescue = true
+resize = true
 stable_rescue = true
 swap_volume = true
 volume_multiattach = true
