@@ -60,21 +60,28 @@ static int write_info(const struct chain_work *work, const struct chain *chain, 
 
 int chain_note(const struct chain_work *work, const struct chain *chain, const char *snapshot_id,
                const char *file, enum chain_note why, struct error *err) {
-    const char *key = keys[why], *noted;
-    json_t *info = copy_info(work, chain), *notes;
+    const char *overlay = chain_file_of(chain, work->arena, snapshot_id, err), *id;
+    json_t *info = copy_info(work, chain), *notes, *unused;
 
     assert(chain_owns(chain, file));
-    noted = json_text_of(json_object_get(info, key), snapshot_id);
-    if (noted && strcmp(noted, file) == 0)
-        return 0;
+    if (!overlay)
+        return -1;
     chain_drop_note(info, snapshot_id);
-    notes = json_object_get(info, key);
+    if (strcmp(file, overlay) == 0) {
+        json_object_foreach(chain->info, id, unused) {
+            const char *noted = chain_has(chain, id) ? chain_noted(chain, id) : NULL;
+
+            if (noted && strcmp(noted, file) == 0 && !chain_is_unflushed(chain, id))
+                chain_drop_note(info, id);
+        }
+    }
+    notes = json_object_get(info, keys[why]);
     if (!json_is_object(notes)) {
         notes = json_object();
-        json_object_set_new(info, key, notes);
+        json_object_set_new(info, keys[why], notes);
     }
     json_object_set_new(notes, snapshot_id, json_string(file));
-    return write_info(work, chain, info, err);
+    return json_equal(info, chain->info) ? 0 : write_info(work, chain, info, err);
 }
 
 /* ---- state of the files ---- */
@@ -126,24 +133,53 @@ int chain_check_below(const struct directory *directory, const struct chain *cha
     return 0;
 }
 
+/* The file that this one is pulled into, by the notes of that kind; NULL: none. */
+static const char *find_pull(const struct chain *chain, struct arena *arena, enum chain_note why,
+                             const char *file) {
+    const char *found = NULL, *id;
+    json_t *noted;
+
+    json_object_foreach(json_object_get(chain->info, keys[why]), id, noted) {
+        const char *upper = chain_file_of(chain, arena, id, NULL);
+
+        if (upper && strcmp(upper, file) != 0 && json_is_string(noted) &&
+            strcmp(json_string_value(noted), file) == 0)
+            found = upper;
+    }
+    return found;
+}
+
 const char *chain_upper(const struct chain *chain, struct arena *arena, const char *snapshot_id,
                         struct error *err) {
-    const json_t *notes = json_object_get(chain->info, keys[CHAIN_UNFLUSHED]);
-    const char *file = chain_file_of(chain, arena, snapshot_id, err), *found = file, *id;
-    json_t *noted;
+    const char *file = chain_file_of(chain, arena, snapshot_id, err), *found = file;
 
     for (int i = 0; found && i < CHAIN_FILES_MOST; i++) {
         file = found;
-        found = NULL;
-        json_object_foreach((json_t *)(uintptr_t)notes, id, noted) {
-            const char *upper = chain_file_of(chain, arena, id, NULL);
-
-            if (upper && strcmp(upper, file) != 0 && json_is_string(noted) &&
-                strcmp(json_string_value(noted), file) == 0)
-                found = upper;
-        }
+        found = find_pull(chain, arena, CHAIN_UNFLUSHED, file);
     }
     return file;
+}
+
+int chain_find_committed(const struct directory *directory, struct arena *arena,
+                         const struct chain *chain, const char *snapshot_id, const char *below,
+                         const char **ret, struct error *err) {
+    const char *id;
+    json_t *unused;
+
+    json_object_foreach(chain->info, id, unused) {
+        const char *noted = chain_has(chain, id) ? chain_noted(chain, id) : NULL;
+        int above;
+
+        if (!noted || strcmp(id, snapshot_id) == 0 ||
+            strcmp(noted, chain_file_of(chain, arena, id, NULL)) != 0)
+            continue;
+        above = lies_above(directory, noted, below, err);
+        if (above > 0)
+            *ret = noted;
+        if (above != 0)
+            return above;
+    }
+    return 0;
 }
 
 /* A noted merge.  The names are NULL where the chain has no such file. */
@@ -367,8 +403,9 @@ static int remove_dropped(const struct chain_work *work, const struct chain *cha
 }
 
 static int read_again(const struct chain_work *work, struct chain *chain, struct error *err) {
-    return chain_read(work->directory, work->arena,
-                      volume_name(work->arena, work->volume->name_id, NULL), chain, err);
+    const char *name = volume_name(work->arena, work->volume->name_id, err);
+
+    return name ? chain_read(work->directory, work->arena, name, chain, err) : -1;
 }
 
 /* A host merges only below a guest, which has the active file open. */
@@ -457,6 +494,10 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
             return only_repair || merge.commits || !chain_is_unflushed(chain, id)
                        ? 0
                        : note_again(work, chain, id, merge.overlay, err);
+        /* The file was not committed but pulled for a later snapshot, whose merge ends before. */
+        for (int i = 0; merge.commits && i < (int)LENGTH(keys); i++)
+            if (find_pull(chain, work->arena, (enum chain_note)i, file))
+                return 0;
         place = find_place(work, chain, file, err);
         covered = place == LAST ? is_covered(work, chain, &merge, err) : 0;
         if (place < 0 || covered < 0)
@@ -512,11 +553,15 @@ int chain_enter(const struct chain_work *work, struct chain *ret, int *ret_lock,
 int chain_repair(const struct chain_work *work, struct error *err) {
     autoclose int lock = -1;
     struct chain chain;
+    int open;
 
     if (read_again(work, &chain, err) < 0)
         return -1;
     if (!chain_has_notes(&chain) || chain.deleted)
         return 0;
+    open = is_open_in_guest(work, &chain, err);
+    if (open != 0)
+        return open < 0 ? -1 : 0;
     if (volume_image_lock(work->directory, work->arena, work->volume, VOLUME_ALONE, work->fence,
                           &lock, err) < 0 ||
         read_again(work, &chain, err) < 0)

@@ -55,8 +55,8 @@ struct chain_work {
 int chain_enter(const struct chain_work *work, struct chain *ret, int *ret_lock, struct error *err);
 
 /* Before a guest may start, or a reader that does not change the chain: each merge whose tables the
- * disk lacks is undone in the header, unless a guest has the volume open.  Does nothing without a
- * note; otherwise it locks the chain, for a moment and the reading of tables. */
+ * disk lacks is undone in the header, unless a guest has the volume open.  Does nothing then, or
+ * without a note; otherwise it locks the chain, for a moment and the reading of tables. */
 int chain_repair(const struct chain_work *work, struct error *err);
 
 enum chain_note { CHAIN_MERGING, CHAIN_UNFINISHED, CHAIN_UNFLUSHED };
@@ -66,7 +66,8 @@ const char *chain_noted(const struct chain *chain, const char *snapshot_id);
 bool chain_has_notes(const struct chain *chain);
 /* Is the snapshot in the info although it is deleted for its user? */
 bool chain_is_unflushed(const struct chain *chain, const char *snapshot_id);
-/* Notes it, before the request to a host or the start of qemu-img. */
+/* Notes it, before the request to a host or the start of qemu-img.  A commit of the file takes the
+ * place of an earlier pull, which its host has declined: the file drops out for this one. */
 int chain_note(const struct chain_work *work, const struct chain *chain, const char *snapshot_id,
                const char *file, enum chain_note why, struct error *err);
 /* Removes the notes of a snapshot from an info that is about to be written. */
@@ -75,6 +76,11 @@ void chain_drop_note(json_t *info, const char *snapshot_id);
 /* chain_file_of(); where that was pulled and is noted as unflushed, the file that has it. */
 const char *chain_upper(const struct chain *chain, struct arena *arena, const char *snapshot_id,
                         struct error *err);
+/* *ret: the noted file that was committed into the one below this snapshot's overlay.
+ * It lies above that one, so both have what was committed, whatever QEMU has flushed.  1: found. */
+int chain_find_committed(const struct directory *directory, struct arena *arena,
+                         const struct chain *chain, const char *snapshot_id, const char *below,
+                         const char **ret, struct error *err);
 
 /* ERROR_CONFLICT while a host may still merge files for another snapshot than this one (NULL: for
  * any): a guest has the volume open, and later changes of the chain would be merged, too. */

@@ -63,14 +63,15 @@ int image_source_open_volume(const struct directory *directory, struct arena *ar
 }
 
 /* Is the file below its overlay still the snapshot's?  Not after a guest's host has pulled it into
- * the overlay. */
+ * the overlay.  *ret_committed as from chain_find_committed(), or NULL. */
 static int check_content(const struct directory *directory, struct arena *arena,
                          const struct driver_snapshot *snapshot, const struct chain *found,
-                         const char *below, struct error *err) {
+                         const char *below, const char **ret_committed, struct error *err) {
     struct chain chain;
     const char *noted;
     int known = chain_find_base(directory, arena, found->base, &chain, err);
 
+    *ret_committed = NULL;
     if (known <= 0)
         return known;
     noted = chain_noted(&chain, snapshot->name_id);
@@ -78,7 +79,10 @@ static int check_content(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_CONFLICT,
                          "Snapshot %s is gone: a guest's host has merged its files.", snapshot->id);
     return chain_check_below(directory, &chain, below, found->active,
-                             chain_file_of(&chain, arena, snapshot->name_id, NULL), false, err);
+                             chain_file_of(&chain, arena, snapshot->name_id, NULL), false, err) < 0
+               ? -1
+               : chain_find_committed(directory, arena, &chain, snapshot->name_id, below,
+                                      ret_committed, err);
 }
 
 /* The info has named a created snapshot since before its first reader.  Without it there, the
@@ -105,7 +109,8 @@ static int check_named(const struct directory *directory, struct arena *arena,
 static int find_below(const struct directory *directory, struct arena *arena,
                       const struct driver_snapshot *snapshot, const struct driver_volume *reader,
                       struct image_source *source, struct error *err) {
-    struct chain_link links[CHAIN_FILES_MOST];
+    struct chain_link links[CHAIN_FILES_MOST], *below = &links[1];
+    const char *committed;
     struct chain chain;
     int count;
     int found = chain_find_snapshot(directory, arena, snapshot->name_id, &chain, err);
@@ -122,12 +127,17 @@ static int find_below(const struct directory *directory, struct arena *arena,
         return -1;
     if (count < 2)
         return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", chain.active);
-    if (check_content(directory, arena, snapshot, &chain, links[1].name, err) < 0)
+    if (check_content(directory, arena, snapshot, &chain, below->name, &committed, err) < 0)
         return -1;
-    source->overlay = chain.active;
-    source->name = links[1].name;
+    if (committed) {
+        below = links;
+        if (chain_walk(directory, arena, &chain, committed, snapshot->format, links, err) < 0)
+            return -1;
+    }
+    source->name_id = snapshot->name_id;
+    source->name = below->name;
     source->layered = strcmp(source->name, chain.base) != 0;
-    source->virtual_bytes = links[1].virtual_bytes;
+    source->virtual_bytes = below->virtual_bytes;
     source->fd = image_open(directory->fd, source->name, O_RDONLY, err);
     return source->fd < 0 ? -1 : 1;
 }

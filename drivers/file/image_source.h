@@ -16,7 +16,7 @@ struct image_source {
     bool attached;
     bool fixed;          /* never written */
     const char *name;    /* of the file; a qcow2 overlay when `layered` */
-    const char *overlay; /* of a snapshot: the overlay above it; NULL: it is a separate file */
+    const char *name_id; /* of a snapshot below an overlay; NULL: it is a separate file */
     bool layered;
     struct chain chain; /* of a volume */
     int lock;           /* from chain_lock() */

@@ -161,7 +161,7 @@ static void note_whole(void *arg, const char *rest) {
     json_object_foreach(chain.info, id, file) {
         if (!chain_has(&chain, id) || !json_is_string(file))
             continue;
-        place = chain_place_of(links, count - 1, json_string_value(file));
+        place = chain_place_of(links, count - 1, chain_upper(&chain, listing->arena, id, NULL));
         if (place >= 0)
             json_object_set_new(listing->whole, id, json_integer(links[place + 1].virtual_bytes));
         if (chain_is_unflushed(&chain, id))

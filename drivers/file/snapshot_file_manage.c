@@ -225,6 +225,7 @@ static void report_file(void *arg, const char *name) {
 
 static void report_overlay(const struct candidates *candidates, const struct chain *chain,
                            const char *id, const char *file) {
+    const char *upper = chain_upper(chain, candidates->arena, id, NULL);
     const struct driver_volume raw = { .format = "raw" }, qcow2 = { .format = "qcow2" };
     struct driver_candidate candidate = { .source_name = file,
                                           .name_id = volume_name_is_nobodys(id) ? NULL : id,
@@ -232,10 +233,10 @@ static void report_overlay(const struct candidates *candidates, const struct cha
                                           .volume = chain->base };
 
     /* The format of the base is recorded elsewhere. */
-    if (probe_below(candidates->directory, candidates->arena, &raw, chain, file, &candidate.bytes,
+    if (probe_below(candidates->directory, candidates->arena, &raw, chain, upper, &candidate.bytes,
                     NULL) < 0 &&
-        probe_below(candidates->directory, candidates->arena, &qcow2, chain, file, &candidate.bytes,
-                    NULL) < 0)
+        probe_below(candidates->directory, candidates->arena, &qcow2, chain, upper,
+                    &candidate.bytes, NULL) < 0)
         candidate.refusal = "has no valid backing file";
     candidates->found(candidates->arg, &candidate);
 }
@@ -254,7 +255,7 @@ static void report_chain(void *arg, const char *rest) {
         chain.deleted)
         return;
     json_object_foreach(chain.info, id, file) {
-        if (chain_has(&chain, id) && json_is_string(file) &&
+        if (chain_has(&chain, id) && json_is_string(file) && !chain_is_unflushed(&chain, id) &&
             find_id(&chain, json_string_value(file)) == id)
             report_overlay(candidates, &chain, id, json_string_value(file));
     }

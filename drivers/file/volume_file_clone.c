@@ -178,7 +178,8 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
         return -1;
     if (!chain_is_layered(&chain))
         replaced = put_back(directory, arena, volume, source, name, progress, &new_lock, err);
-    else if (source->overlay && strcmp(source->overlay, name) == 0)
+    else if (source->name_id && chain_has(&chain, source->name_id) &&
+             strcmp(chain_file_of(&chain, arena, source->name_id, NULL), name) == 0)
         replaced = put_overlay(directory, arena, volume, &chain, err);
     else
         replaced =

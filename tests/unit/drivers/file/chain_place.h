@@ -99,21 +99,31 @@ static inline void write_content(struct place *place, int content) {
                      0);
 }
 
-static inline bool reads(struct place *place, const char *name, const char *format, int content) {
-    const char *command = arena_format(place->bench.arena, "read -P %d 1M 64k", content);
+static inline bool file_reads_at(struct place *place, const char *name, const char *format,
+                                 const char *at, int content) {
+    const char *command = arena_format(place->bench.arena, "read -P %d %s 64k", content, at);
 
     return BENCH_RUN("qemu-io", "-U", "-r", "-f", format, "-c", command,
                      directory_path(&place->directory, place->bench.arena, name)) == 0;
 }
 
-static inline bool snapshot_reads(struct place *place, const char *id, int content) {
+static inline bool reads(struct place *place, const char *name, const char *format, int content) {
+    return file_reads_at(place, name, format, "1M", content);
+}
+
+static inline bool snapshot_reads_at(struct place *place, const char *id, const char *at,
+                                     int content) {
     struct driver_snapshot snapshot = named(place, id);
     autosource struct image_source source = NO_SOURCE;
 
     ck_assert_msg(image_source_open_snapshot(&place->directory, place->bench.arena, &snapshot, NULL,
                                              &source, &place->bench.err) == 0,
                   "%s", place->bench.err.message);
-    return reads(place, source.name, source.layered ? "qcow2" : source.format, content);
+    return file_reads_at(place, source.name, source.layered ? "qcow2" : source.format, at, content);
+}
+
+static inline bool snapshot_reads(struct place *place, const char *id, int content) {
+    return snapshot_reads_at(place, id, "1M", content);
 }
 
 static inline enum driver_outcome take_snapshot(struct place *place, const char *id) {
@@ -160,11 +170,8 @@ static inline void write_at(struct place *place, const char *name, const char *f
 
 static inline bool reads_at(struct place *place, const char *at, int content) {
     const char *name = active(place);
-    const char *command = arena_format(place->bench.arena, "read -P %d %s 64k", content, at);
 
-    return BENCH_RUN("qemu-io", "-U", "-r", "-f", strcmp(name, FILE_NAME) == 0 ? "raw" : "qcow2",
-                     "-c", command,
-                     directory_path(&place->directory, place->bench.arena, name)) == 0;
+    return file_reads_at(place, name, strcmp(name, FILE_NAME) == 0 ? "raw" : "qcow2", at, content);
 }
 
 /* The header of a file alone: the end of a merge in QEMU's memory.  Below it lies `base`; NULL:
@@ -200,7 +207,7 @@ static inline void commit(struct place *place, const char *file, const char *abo
 static inline void note_id(void *arg, const char *name_id, int64_t bytes) {
     char *ids = arg;
 
-    (void)bytes;
+    ck_assert_int_eq(bytes, GIB);
     strcat(strcat(ids, name_id), " ");
 }
 

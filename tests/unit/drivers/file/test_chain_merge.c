@@ -5,6 +5,7 @@
  */
 #include "drivers/file/chain_merge.h"
 
+#include "drivers/file/snapshot_file_manage.h"
 #include "tests/unit/drivers/file/chain_place.h"
 
 #define S_FILE FILE_NAME ".s"
@@ -271,6 +272,22 @@ static void assert_guest_data(struct place *place) {
     ck_assert(reads_at(place, "2M", 2) && reads_at(place, "3M", 1));
 }
 
+static void note_candidate(void *arg, const struct driver_candidate *candidate) {
+    const char **id = arg;
+
+    ck_assert(!*id && !candidate->refusal && candidate->bytes == GIB);
+    *id = candidate->name_id;
+}
+
+static void assert_manageable(struct place *place, const char *only) {
+    const char *id = NULL;
+
+    ck_assert_int_eq(snapshot_file_list_manageable(&place->directory, place->bench.arena,
+                                                   note_candidate, &id, &place->bench.err),
+                     0);
+    ck_assert_str_eq(id, only);
+}
+
 /* The newest is pulled below a guest, which has not flushed since; its locks are the caller's. */
 static void pull_unflushed(struct place *place, enum driver_reported reported, int *ret_guest) {
     struct driver_assist assist;
@@ -301,6 +318,7 @@ START_TEST(a_pulled_file_stays_until_the_guest_has_flushed) {
         }
         /* It is deleted, and no other snapshot is harmed. */
         ck_assert_str_eq(listed(&place), "s ");
+        assert_manageable(&place, "s");
         ck_assert(snapshot_reads(&place, "s", 1));
 
         /* The guest flushes; the next operation removes the file. */
@@ -517,6 +535,7 @@ START_TEST(a_committed_file_stays_until_the_tables_are_written) {
         ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_DONE), 1);
         ck_assert(has(&place, T_FILE));
         ck_assert_str_eq(listed(&place), "s u ");
+        ck_assert(snapshot_reads_at(&place, "u", "4M", 3) && snapshot_reads(&place, "s", 1));
         ck_assert_int_eq(prepare_delete(&place, "s", &assist), -1);
         if (flushed) {
             write_at(&place, S_FILE, "qcow2", "4M", 3);
@@ -525,13 +544,121 @@ START_TEST(a_committed_file_stays_until_the_tables_are_written) {
         }
         close(take_fd(guest));
         place.volume.attached = false;
+        ck_assert(snapshot_reads_at(&place, "u", "4M", 3));
         assert_guest_data(&place);
-        ck_assert(reads_at(&place, "4M", 3));
+        ck_assert(reads_at(&place, "4M", 3) && snapshot_reads_at(&place, "u", "4M", 3));
         ck_assert_msg(drop(&place, "s") == DRIVER_DONE, "%s", place.bench.err.message);
         ck_assert(!has(&place, T_FILE));
         assert_guest_data(&place);
         ck_assert(reads_at(&place, "4M", 3) && snapshot_reads(&place, "u", 3));
         ck_assert_str_eq(listed(&place), "u ");
+    }
+}
+END_TEST
+
+/* One that waits for its merge without a guest is pulled by the delete of a later snapshot. */
+START_TEST(a_file_of_two_merges_stays_until_the_later_one_is_flushed) {
+    autoplace struct place place;
+    struct driver_snapshot u;
+    struct driver_assist assist;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    close(take_fd(guest));
+    assert_guest_data(&place); /* connects it */
+    u = named(&place, "u");
+    ck_assert_int_eq(chain_assist_prepare(&place.directory, place.bench.arena, &place.volume, &u,
+                                          false, &assist, &place.bench.err),
+                     0);
+    guest = guest_opens(&place, U_FILE);
+    ck_assert_int_eq(prepare_delete(&place, "u", &assist), 0);
+    ck_assert_str_eq(assist.file_to_merge, S_FILE);
+    close(take_fd(guest));
+    point(&place, U_FILE, S_FILE);
+    guest = guest_opens(&place, U_FILE);
+    ck_assert_int_eq(settle_delete(&place, "u", DRIVER_REPORTED_DONE), 1);
+    ck_assert(has(&place, T_FILE));
+    ck_assert_str_eq(listed(&place), "s ");
+    close(take_fd(guest));
+    place.volume.attached = false;
+    assert_guest_data(&place);
+    ck_assert_int_eq(drop(&place, "s"), DRIVER_DONE);
+    ck_assert(!has(&place, S_FILE) && !has(&place, T_FILE) && !has(&place, U_FILE));
+    assert_guest_data(&place);
+}
+END_TEST
+
+/* Nothing is to be repaired, so a long copy of a snapshot delays no second connection. */
+START_TEST(a_volume_in_use_is_connected_beside_a_reader) {
+    autoplace struct place place;
+    const struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 1 };
+    struct driver_snapshot s;
+    autosource struct image_source source = NO_SOURCE;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    s = named(&place, "s");
+    ck_assert_int_eq(image_source_open_snapshot(&place.directory, place.bench.arena, &s, &copy,
+                                                &source, &place.bench.err),
+                     0);
+    ck_assert_str_eq(active(&place), T_FILE);
+}
+END_TEST
+
+START_TEST(a_volume_is_reverted_where_a_merge_was_flushed_last) {
+    autoplace struct place place;
+    struct driver_snapshot s;
+    autosource struct image_source source = NO_SOURCE;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    pull_unflushed(&place, DRIVER_REPORTED_DONE, &guest);
+    write_at(&place, T_FILE, "qcow2", "2M", 2);
+    close(take_fd(guest));
+    place.volume.attached = false;
+    s = named(&place, "s");
+    ck_assert_int_eq(image_source_open_snapshot(&place.directory, place.bench.arena, &s, NULL,
+                                                &source, &place.bench.err),
+                     0);
+    ck_assert_msg(volume_file_revert(&place.directory, place.bench.arena, &place.volume, &source,
+                                     NULL, &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    ck_assert(reads_at(&place, "1M", 1) && reads_at(&place, "2M", 0) && reads_at(&place, "3M", 1));
+    ck_assert(!has(&place, S_FILE));
+}
+END_TEST
+
+/* Its host has declined the pull of the file that the delete of an older one commits later. */
+START_TEST(a_declined_delete_ends_by_no_merge_for_another_snapshot) {
+    for (int online = 0; online <= 1; online++) {
+        autoplace struct place place;
+        struct driver_assist assist;
+        autoclose int guest = -1;
+
+        open_wide_chain(&place);
+        ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
+        ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_FAILED), 0);
+        if (online) {
+            ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+            ck_assert_str_eq(assist.file_to_merge, S_FILE);
+            commit(&place, S_FILE, T_FILE, FILE_NAME);
+            guest = guest_opens(&place, T_FILE);
+            ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_DONE), 1);
+            close(take_fd(guest));
+        }
+        place.volume.attached = false;
+        if (!online)
+            ck_assert_int_eq(drop(&place, "s"), DRIVER_DONE);
+        ck_assert(!has(&place, S_FILE));
+        ck_assert_int_eq(take_snapshot(&place, "u"), DRIVER_DONE);
+        ck_assert_str_eq(listed(&place), "t u ");
+        ck_assert(snapshot_reads(&place, "t", 2) && snapshot_reads(&place, "u", 3));
+        assert_guest_data(&place);
+        ck_assert_int_eq(drop(&place, "t"), DRIVER_DONE);
+        ck_assert_int_eq(drop(&place, "u"), DRIVER_DONE);
+        assert_guest_data(&place);
     }
 }
 END_TEST
@@ -572,6 +699,10 @@ CHECK_MAIN("merged chains", a_pulled_file_stays_until_the_guest_has_flushed,
            several_pulls_without_a_flush_lose_nothing,
            a_reclaim_merges_the_files_of_deleted_snapshots, other_snapshots_go_on_before_the_flush,
            a_committed_file_stays_until_the_tables_are_written,
+           a_file_of_two_merges_stays_until_the_later_one_is_flushed,
+           a_volume_in_use_is_connected_beside_a_reader,
+           a_volume_is_reverted_where_a_merge_was_flushed_last,
+           a_declined_delete_ends_by_no_merge_for_another_snapshot,
            untrusted_locks_leave_it_to_the_attachment,
            a_volume_is_deleted_with_files_that_were_not_flushed,
            a_snapshot_whose_delete_has_merged_its_files_is_read_no_more,
