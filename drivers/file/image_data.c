@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "data/chain_io.h"
 #include "data/file_io.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/image_source.h"
 
 #include <fcntl.h>
@@ -73,11 +74,12 @@ static int refuse_use(const struct driver_volume *volume, struct error *err) {
 static int open_writable(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, struct image_source *ret,
                          struct error *err) {
+    const struct chain_work work = { directory, arena, volume, volume->fence, volume->attempt };
     autosource struct image_source source = NO_SOURCE;
     enum image_hold hold = IMAGE_LOCKED;
     autoclose int lock = -1;
 
-    if (driver_fence_check(volume->fence, err) < 0 ||
+    if (driver_fence_check(volume->fence, err) < 0 || chain_repair(&work, err) < 0 ||
         volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0 ||
         image_source_open_volume(directory, arena, volume, NULL, &source, err) < 0)
         return -1;

@@ -4,6 +4,7 @@
  * them.
  */
 #include "drivers/file/chain_merge.h"
+#include "drivers/file/image_data.h"
 
 #include "drivers/file/snapshot_file_manage.h"
 #include "tests/unit/drivers/file/chain_place.h"
@@ -335,7 +336,7 @@ END_TEST
 
 /* It was killed, or the power failed: what it has read before is there again. */
 START_TEST(a_guest_that_has_not_flushed_a_pull_loses_nothing) {
-    enum { CONNECT = NEXT_END, CLONE, END };
+    enum { CONNECT = NEXT_END, CLONE, WRITE, END };
 
     for (int next = 0; next < END; next++) {
         for (int reported = 0; reported <= 1; reported++) {
@@ -360,6 +361,13 @@ START_TEST(a_guest_that_has_not_flushed_a_pull_loses_nothing) {
                                                           &place.volume, &copy, &source,
                                                           &place.bench.err),
                                  0);
+            } else if (next == WRITE) {
+                struct volume_io *io;
+
+                ck_assert_int_eq(image_data_open_volume(&place.directory, place.bench.arena,
+                                                        &place.volume, true, &io, &place.bench.err),
+                                 0);
+                volume_io_close(io);
             } else if (next < CONNECT && (reported || next == DELETE_AGAIN || next == REVERT)) {
                 if (next == REVERT)
                     ck_assert_int_eq(reads_at(&place, "2M", 2), 1);
