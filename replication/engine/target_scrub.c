@@ -53,6 +53,11 @@ static unsigned count_failing(const struct target *target) {
     return count;
 }
 
+/* Another one has missed a write since then: what differs is compared again by the next call. */
+static bool is_outdated(const struct target *target, const struct copies *copies) {
+    return count_failing(target) != copies->failing;
+}
+
 /* `failing`: includes those that missed a write, which are read as the others are. */
 static void begin_copies(struct target *target, struct copies *copies, bool failing) {
     copies->epoch = target->epoch;
@@ -255,7 +260,8 @@ static int compare_block(struct target *target, struct copies *copies, int64_t a
     if (outcome > 0) {
         /* A missed write is reported by now: that replica is stale, and not damaged. */
         (void)watch_events(target, &ignored);
-        busy |= count_failing(target) != copies->failing;
+        if (is_outdated(target, copies))
+            return 0;
         if (!busy)
             note_difference(target, copies, at, scrub);
     }
@@ -272,13 +278,14 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
         return -1;
     for (size_t at = 0; at < size; at += BLOCK)
         suspects[at / BLOCK] = differs(copies, at, size - at < BLOCK ? size - at : BLOCK);
-    for (size_t at = 0; at < size; at += BLOCK) {
+    for (size_t at = 0; at < size && !is_outdated(target, copies); at += BLOCK) {
         copies->block = size - at < BLOCK ? size - at : BLOCK;
         if (suspects[at / BLOCK] &&
             compare_block(target, copies, scrub->at_bytes + (int64_t)at, scrub, err) < 0)
             return -1;
     }
-    scrub->at_bytes += (int64_t)size;
+    if (!is_outdated(target, copies))
+        scrub->at_bytes += (int64_t)size;
     return 0;
 }
 
@@ -330,7 +337,7 @@ static int compare(struct target *target, struct copies *copies, int64_t end,
     if (copies->count < 2)
         scrub->at_bytes = size;
     while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
-           clock_boottime_us() < copies->until_us) {
+           !is_outdated(target, copies) && clock_boottime_us() < copies->until_us) {
         int64_t left;
 
         scrub->at_bytes = find_data(copies, scrub->at_bytes, size);

@@ -67,8 +67,14 @@ void target_note_compared(struct target *target) {
             return;
         equal++;
     }
-    if (equal >= target->threshold)
-        target_next(target, TARGET_COMPARED);
+    if (equal < target->threshold)
+        return;
+    target_next(target, TARGET_COMPARED);
+    /* Writes that they have missed are repaired. */
+    TARGET_FOREACH(member, target) {
+        if (member_votes(member) && !member_fails(member))
+            member->errors = 0;
+    }
 }
 
 /* ---- generations ---- */

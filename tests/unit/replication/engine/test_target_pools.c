@@ -383,6 +383,16 @@ static void mount_pools_of_replicas(void) {
     create_replicas();
 }
 
+static void compare_all(struct target_scrub *scrub) {
+    int outcome;
+
+    do {
+        outcome = target_scrub(target, scrub, SIZE, &err);
+        assert_done(outcome);
+    } while (outcome > 0);
+    target_status(target, &status);
+}
+
 static void unmount_pools_of_replicas(void) {
     for (unsigned i = 1; i < REPLICAS; i++)
         umount2(pools[i], MNT_DETACH);
@@ -390,19 +400,19 @@ static void unmount_pools_of_replicas(void) {
 
 /* As a node does when there is space again. */
 static void resume_and_resynchronize(void) {
-    while (target_resume(target, &err) < 0) {
-        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE); /* the last reports may come later */
+    for (watch(); status.failed > 0; watch()) {
+        if (target_resume(target, &err) < 0)
+            ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE); /* the last reports may come later */
         poll(NULL, 0, 50);
-        watch();
     }
-    target_status(target, &status);
-    ck_assert_uint_eq(status.failed, 0);
     ck_assert(status.resynchronizing);
     while (!resynchronize()) /* a late report of a read requires another repair */
         ck_assert_uint_eq(status.failed, 0);
     read_all();
     assert_equal(0, 1);
     assert_equal(0, 2);
+    for (unsigned i = 0; i < REPLICAS; i++)
+        ck_assert_int_eq(status.replicas[i].errors, 0);
     unmount_pools_of_replicas();
 }
 
@@ -483,6 +493,59 @@ START_TEST(a_replica_that_fails_during_a_resynchronization_leaves_after_it) {
 }
 END_TEST
 
+/* Its report is received by the comparison itself. */
+START_TEST(a_replica_that_fails_while_others_are_compared_hides_no_difference) {
+    struct target_scrub scrub = { 0 };
+
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    write_some(30);
+    kill_daemon();
+    lose_write_logs();
+    for (unsigned block = 0; block < BLOCKS; block++)
+        damage(1, block); /* as writes that it has missed before the power failed */
+    serve();
+    ck_assert(status.resynchronizing);
+    fill(2);
+    write_some(30);
+    compare_all(&scrub);
+    ck_assert_uint_eq(status.failed, 1);
+    ck_assert(status.resynchronizing);
+    ck_assert_int_eq(scrub.undecided, 0);
+    ck_assert_int_gt(status.replicas[1].mismatches, 0);
+    watch();
+    assert_voters(REPLICAS);
+    repair(1);
+    watch();
+    assert_voters(REPLICAS - 1);
+    read_all();
+    unmount_pools_of_replicas();
+}
+END_TEST
+
+START_TEST(a_volume_with_two_full_pools_starts) {
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    write_some(10);
+    fill(1);
+    fill(2);
+    checker_send(&checker, 10);
+    ck_assert(!checker_wait(&checker));
+    watch();
+    assert_voters(REPLICAS);
+    kill_daemon();
+    checker_disconnect(&checker);
+    serve();
+    assert_voters(REPLICAS);
+    read_all();
+    unmount_pools_of_replicas();
+}
+END_TEST
+
 /* One is lost, the next one is full, and nothing but their write logs decides. */
 START_TEST(a_restart_decides_about_blocks_that_a_full_pool_has_refused) {
     if (!own_mounts())
@@ -528,6 +591,8 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 answered_writes_that_two_replicas_fail_in_turn_are_read,
                 blocks_are_read_that_two_full_pools_have_refused,
                 a_replica_that_fails_during_a_resynchronization_leaves_after_it,
+                a_replica_that_fails_while_others_are_compared_hides_no_difference,
+                a_volume_with_two_full_pools_starts,
                 a_restart_decides_about_blocks_that_a_full_pool_has_refused,
                 a_replica_joins_beside_one_that_takes_no_state,
                 a_replica_stays_while_another_may_have_missed_a_write)
