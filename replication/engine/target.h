@@ -238,8 +238,8 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
 /*
  * Where too few voters lack no write, those that lack some stay, as the blocks that one lacks may
  * be those that another one has. When their pools take writes again they count as all others do
- * after an unclean stop: all are compared, and the outvoted ones repaired.  ERROR_UNAVAILABLE: one
- * has failed a moment ago, and more reports of it may come.
+ * after an unclean stop: all are compared, and the outvoted ones repaired.  Not one that has failed
+ * a moment ago, as more reports of it may come.  ERROR_UNAVAILABLE: there is no other.
  */
 int target_resume(struct target *target, struct error *err);
 

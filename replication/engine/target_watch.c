@@ -115,19 +115,21 @@ static int evict_failing(struct target *target, struct error *err) {
 }
 
 int target_resume(struct target *target, struct error *err) {
+    unsigned count = 0;
+
     if (!target_serves(target) || target->sealed)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     TARGET_FOREACH(member, target) {
-        if (member->state == MEMBER_IS_FAILING &&
+        if (member->state != MEMBER_IS_FAILING || !is_readable(member) ||
+            !generation_has(&target->current, member->replica.uid) ||
             clock_boottime_us() < member->reported_us + EVENTS_LATE_US)
-            return error_set(err, ERROR_UNAVAILABLE, "The replica %s has failed a moment ago.",
-                             member->replica.uid);
+            continue;
+        member_next(member, MEMBER_RESUMES);
+        count++;
     }
-    TARGET_FOREACH(member, target) {
-        if (member->state == MEMBER_IS_FAILING && is_readable(member) &&
-            generation_has(&target->current, member->replica.uid))
-            member_next(member, MEMBER_RESUMES);
-    }
+    if (count == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The replicas of the volume %s still fail.",
+                         target->volume);
     target_next(target, TARGET_RESUMES);
     if (target->threshold == 1) { /* there is nothing to compare it with */
         target->compared_bytes = target->size_bytes;

@@ -71,20 +71,23 @@ static bool may_resume(const struct volume_controller *controller,
            may_be_rebuilt(controller, &replica->replica, is_full ? SPACE_BYTES : 0);
 }
 
-/* Those that fail resume together, when with those that may the others are enough. */
+/* Those that fail resume together, when with those that may the others are enough; and where blocks
+ * without a majority keep a resynchronization from its end, at which they would be rebuilt. */
 static void resume_failing(struct volume_controller *controller) {
     struct rebuild_failures *failures = &controller->rebuild_failures;
     const struct target_status *status = &controller->status;
-    unsigned able = status->voters - status->failed;
-    const bool lacks_voters = able < status->needed;
+    const unsigned complete = status->voters - status->failed;
+    const bool needs_failing = complete < status->needed ||
+                               (status->resynchronizing && volume_controller_undecided(controller));
+    unsigned able = 0;
     bool resumes;
     struct error err;
 
-    for (unsigned i = 0; i < status->count && lacks_voters; i++)
+    for (unsigned i = 0; i < status->count && needs_failing; i++)
         able += status->replicas[i].why.kind != ERROR_NONE &&
                 may_resume(controller, &status->replicas[i]);
-    resumes =
-        lacks_voters && able >= status->needed && target_resume(controller->target, &err) == 0;
+    resumes = able > 0 && complete + able >= status->needed &&
+              target_resume(controller->target, &err) == 0;
     for (unsigned i = 0; i < status->count; i++) {
         const struct target_replica *replica = &status->replicas[i];
         const char *uid = replica->replica.uid;
@@ -92,7 +95,7 @@ static void resume_failing(struct volume_controller *controller) {
         if (replica->why.kind == ERROR_NONE && replica->votes && replica->mismatches == 0 &&
             !status->resynchronizing)
             rebuild_failures_forget(failures, uid);
-        else if (replica->why.kind != ERROR_NONE && lacks_voters &&
+        else if (replica->why.kind != ERROR_NONE && needs_failing &&
                  (resumes || !rebuild_failures_find(failures, uid)))
             rebuild_failures_add(failures, uid, &replica->why, clock_monotonic_us());
     }

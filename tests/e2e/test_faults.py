@@ -221,6 +221,43 @@ class Faults(FaultCase):
         disk.check()
         self.end(name, disk)
 
+    def write_pairs(self, disk, pairs):
+        for pair in pairs:
+            try:
+                disk.write(pair)
+            except OSError:
+                pass
+            except Gone:
+                until(disk.connect, 60, "a connection")
+
+    def test_a_pool_that_fails_again_recovers_though_blocks_have_no_majority(self):
+        """All three differ in blocks; the one pool recovers, and the other one later."""
+        name, half = "again", len(BLOCKS) // 2
+        pairs = list(zip(BLOCKS[:half], BLOCKS[half:]))
+        self.declare(name)
+        disk = self.publish(name, NODE)
+        disk.write(BLOCKS)
+        try:
+            for pool, part in zip(FAULTY, ("fails-low", "fails-high")):
+                self.set_fault("write", part, pool)
+            self.write_pairs(disk, pairs)
+            self.set_fault("write", "fails", FAULTY[1])
+            self.write_pairs(disk, pairs[::2])
+            self.set_fault("", "", FAULTY[0])
+
+            def undecided():
+                self.write_pairs(disk, pairs[1::2])
+                return self.volume_of(name)["status"].get("scrub", {}).get("undecidedBlocks")
+            until(undecided, 120, "blocks without a majority")
+        finally:
+            self.end_faults(FAULTY)
+        self.await_phase(name, "Healthy")
+        until(lambda: self.condition(name, "Redundant") == ("True", "AllReplicas"), 120,
+              "the replicas to be equal")
+        until(disk.connect, 60, "a connection")
+        disk.check()
+        self.end(name, disk)
+
     def end_faults(self, pools):
         for pool in pools:
             self.set_fault("", "", pool)

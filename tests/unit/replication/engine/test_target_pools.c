@@ -525,6 +525,42 @@ START_TEST(a_replica_that_fails_while_others_are_compared_hides_no_difference) {
 }
 END_TEST
 
+/* Its client writes all the time. */
+START_TEST(a_replica_resumes_while_another_one_fails) {
+    struct target_scrub scrub = { 0 };
+
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    fill(2);
+    write_some(20);
+    fill(1);
+    make_space(2);
+    write_some(20);
+    watch();
+    ck_assert_uint_eq(status.failed, 2);
+    make_space(1);
+    fill(2);
+    for (int i = 0; i < 15; i++, watch())
+        poll(NULL, 0, 200); /* the last reports have come */
+    for (int64_t before = status.replicas[2].errors; status.replicas[2].errors == before; watch())
+        write_some(5);
+    assert_done(target_resume(target, &err));
+    target_status(target, &status);
+    ck_assert_uint_eq(status.failed, 1);
+    ck_assert(status.resynchronizing);
+    compare_all(&scrub);
+    repair(1);
+    watch();
+    assert_voters(REPLICAS - 1);
+    ck_assert(!status.replicas[2].votes);
+    read_all();
+    assert_equal(0, 1);
+    unmount_pools_of_replicas();
+}
+END_TEST
+
 START_TEST(a_volume_with_two_full_pools_starts) {
     if (!own_mounts())
         return;
@@ -592,7 +628,7 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 blocks_are_read_that_two_full_pools_have_refused,
                 a_replica_that_fails_during_a_resynchronization_leaves_after_it,
                 a_replica_that_fails_while_others_are_compared_hides_no_difference,
-                a_volume_with_two_full_pools_starts,
+                a_replica_resumes_while_another_one_fails, a_volume_with_two_full_pools_starts,
                 a_restart_decides_about_blocks_that_a_full_pool_has_refused,
                 a_replica_joins_beside_one_that_takes_no_state,
                 a_replica_stays_while_another_may_have_missed_a_write)
