@@ -152,7 +152,11 @@ static int continue_attachment(struct request *request, const struct volume *vol
     }
     if (!begun)
         return 0;
-    if (strcmp(begun->attach_mode, volume_is_readonly(volume) ? "ro" : mode ? mode : "rw") != 0)
+    /* one of an import may have none */
+    if (begun->attach_mode && strcmp(begun->attach_mode, "null") != 0 &&
+        strcmp(begun->attach_mode, volume_is_readonly(volume) ? "ro"
+                                   : mode                     ? mode
+                                                              : "rw") != 0)
         return error_set(err, ERROR_CONFLICT, "Attachment %s of the host has the mode %s.",
                          begun->id, begun->attach_mode);
     waits = operation_of(&request->work, begun->id, &connect, err);

@@ -177,6 +177,8 @@ START_TEST(a_repeated_request_continues_the_attachment_of_its_host) {
         "UPDATE attachments SET attach_status = 'error_attaching', connection_info = NULL",
         "UPDATE attachments SET attach_status = 'error_attaching'",
         "UPDATE attachments SET connection_info = NULL",
+        "UPDATE attachments SET attach_mode = NULL", /* of an import */
+        "UPDATE attachments SET attach_mode = 'null'",
     };
 
     for (size_t i = 0; i < LENGTH(before); i++) {
