@@ -268,12 +268,21 @@ bool controller_all_deleted(const struct client *api, struct arena *arena,
     return result == 0 ? any : result != STAYS;
 }
 
+static bool is_unreported(const struct controller_kind *kind, const void *row) {
+    return controller_is_unreported(
+        *(const json_t *const *)(const void *)((const char *)row + kind->metadata_at));
+}
+
 static int begin_delete(const struct grpc_call *call, const struct client *api,
                         const struct controller_kind *kind, void *row, const char *unreported,
                         struct error *err) {
     int result = controller_wait_idle(call, api, kind, row, err);
     struct error refusal;
 
+    /* An API of a former release ignores the condition of the request. */
+    if (result == 0 && unreported && !is_unreported(kind, row))
+        return grpc_refuse(err, GRPC_ABORTED, "Another call has just reported the %s %s.",
+                           kind->label, id_of(row));
     if (result == 0 && kind->check_delete)
         result = kind->check_delete(call, api, row, err);
     if (result != 0)
@@ -314,11 +323,6 @@ static int delete_object(const struct grpc_call *call, const struct client *api,
 int controller_delete(const struct grpc_call *call, const struct client *api,
                       const struct controller_kind *kind, const char *id, struct error *err) {
     return delete_object(call, api, kind, id, NULL, err);
-}
-
-static bool is_unreported(const struct controller_kind *kind, const void *row) {
-    return controller_is_unreported(
-        *(const json_t *const *)(const void *)((const char *)row + kind->metadata_at));
 }
 
 int controller_drop_unreported(const struct grpc_call *call, const struct client *api,

@@ -215,6 +215,22 @@ START_TEST(an_unreported_object_is_deleted_again_after_a_failure) {
 }
 END_TEST
 
+/* An API of a former release would delete it all the same. */
+START_TEST(an_object_that_was_reported_before_its_deletion_stays) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error_deleting", UNTOLD)));
+    answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error_deleting", UNTOLD)));
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
+    answer(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("available", "")));
+    answer(scene, "DELETE", NULL, 202, NULL);
+    create_volume(scene, "10");
+    create_snapshot(scene, "10");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_reported_object_is_deleted_by_its_id_alone) {
     struct scene *scene = scene_new(NULL);
 
@@ -562,6 +578,7 @@ CHECK_MAIN(
     "csi controller", a_failed_search_is_not_final, a_created_object_that_is_not_found_is_not_final,
     an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
     the_reason_of_a_failure_is_reported, an_unreported_object_is_deleted_again_after_a_failure,
+    an_object_that_was_reported_before_its_deletion_stays,
     a_reported_object_is_deleted_by_its_id_alone,
     a_created_object_is_not_final_until_it_is_reported,
     an_object_that_was_deleted_before_its_report_is_not_reported,
