@@ -222,7 +222,7 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 /* Releases it for a retry at `retry_at`; 1 done, 0 lost. */
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err);
-/* The same for a worker that has not begun: not counted as an attempt. */
+/* The same for a worker that has not begun: an attempt that is counted already is taken back. */
 int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
                        struct error *err);
 /* The same for a worker that found `what` in use: not counted as an attempt either.  Unless it

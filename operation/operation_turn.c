@@ -260,8 +260,9 @@ static int let_go(struct work *work, const char *id, const char *owner, int64_t 
     return queue_advance(work,
                          db_query(work->tx, err,
                                   "UPDATE operations SET owner = '', lease_until = $1, "
-                                  "attempts = attempts - $2, waits_for = $3, updated_at = $4 "
-                                  "WHERE id = $5 AND owner = $6" RETURNING_PASSED,
+                                  "attempts = CASE WHEN attempts > $2 THEN attempts - $2 "
+                                  "ELSE 0 END, waits_for = $3, updated_at = $4 WHERE id = $5 "
+                                  "AND owner = $6" RETURNING_PASSED,
                                   DB_INT(retry_at), DB_INT(uncounted), DB_TEXT(waits_for),
                                   DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
                          err);

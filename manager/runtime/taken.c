@@ -25,12 +25,12 @@ struct taken {
     bool waits;   /* it is in the manager's list */
     bool is_left; /* it was not handed over, and ends with its release */
     struct job_claim claim;
-    const struct attempts *counted_by; /* the transaction of another's begin */
+    const struct claims *counted_by; /* the transaction of another's begin */
 
     const char *key, *project, *operation_id; /* these follow this struct */
 };
 
-struct attempts {
+struct claims {
     const char *owner, **ids;
     unsigned count;
 };
@@ -74,7 +74,7 @@ static void taken_end(struct taken *taken) {
 /* ---- attempts ---- */
 
 static int attempts_body(struct work *work, void *arg, struct error *err) {
-    const struct attempts *attempts = arg;
+    const struct claims *attempts = arg;
 
     for (unsigned i = 0; i < attempts->count; i++)
         if (operation_begin_first(work, attempts->ids[i], attempts->owner, err) < 0)
@@ -82,14 +82,14 @@ static int attempts_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-static void attempts_add(struct attempts *attempts, const char *id, struct arena *arena) {
-    attempts->ids = query_grow(arena, attempts->ids, attempts->count, sizeof *attempts->ids);
-    attempts->ids[attempts->count++] = arena_text(arena, id);
+static void claims_add(struct claims *claims, const char *id, struct arena *arena) {
+    claims->ids = query_grow(arena, claims->ids, claims->count, sizeof *claims->ids);
+    claims->ids[claims->count++] = arena_text(arena, id);
 }
 
 /* The next ones, when fewer than one for each worker are counted.  Called with the manager's lock
  * held. */
-static void attempts_add_next(struct attempts *attempts, const struct manager_lane *lane,
+static void attempts_add_next(struct claims *attempts, const struct manager_lane *lane,
                               struct arena *arena) {
     struct manager *manager = lane->host->manager;
     unsigned workers = manager->settings.workers, counted = 0, added = 0;
@@ -105,7 +105,7 @@ static void attempts_add_next(struct attempts *attempts, const struct manager_la
             continue;
         }
         other->counted_by = attempts;
-        attempts_add(attempts, other->operation_id, arena);
+        claims_add(attempts, other->operation_id, arena);
         added++;
     }
 }
@@ -115,13 +115,13 @@ static int count_attempts(struct taken *taken, struct error *err) {
     struct manager *manager = taken->lane->host->manager;
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
-    struct attempts attempts = { .owner = manager->settings.owner };
+    struct claims attempts = { .owner = manager->settings.owner };
     struct taken *other;
     int result;
 
     pthread_mutex_lock(&manager->lock);
     if (!taken->claim.counted)
-        attempts_add(&attempts, taken->operation_id, arena);
+        claims_add(&attempts, taken->operation_id, arena);
     attempts_add_next(&attempts, taken->lane, arena);
     pthread_mutex_unlock(&manager->lock);
     if (attempts.count == 0)
@@ -141,6 +141,14 @@ static int count_attempts(struct taken *taken, struct error *err) {
 
 /* ---- from the commit to a worker ---- */
 
+/* A lost claim is no attempt: it is claimed anew. */
+static bool claim_holds(const struct manager *manager, const struct job_claim *claim) {
+    const struct settings *settings = manager->settings.settings;
+
+    return claim->asked_us > 0 &&
+           clock_steady_us(settings->clock) < operation_safe_until(settings, claim->asked_us);
+}
+
 static int begin(void *arg, const struct rpc_message *message, struct error *err) {
     struct taken *taken = arg;
     struct manager_lane *lane = taken->lane;
@@ -159,9 +167,10 @@ static int begin(void *arg, const struct rpc_message *message, struct error *err
     pthread_mutex_unlock(&manager->lock);
     if (drains)
         result = error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
-    else if (claim.asked_us > 0)
+    else if (claim_holds(manager, &claim)) {
         result = count_attempts(taken, err);
-    claim.counted |= result == 0;
+        claim.counted |= result == 0;
+    }
     if (result == 0)
         result = job_run(lane, taken->operation_id, message->own, &claim, err);
     if (!drains && result < 0) { /* once it has begun, another attempt is that of a message */
@@ -289,18 +298,11 @@ static unsigned place_of(const char *const *ids, unsigned count, unsigned at,
     return at;
 }
 
-struct release {
-    const char *owner, **ids;
-    bool *counted;
-    unsigned count;
-};
-
 static int release_body(struct work *work, void *arg, struct error *err) {
-    const struct release *release = arg;
+    const struct claims *release = arg;
 
     for (unsigned i = 0; i < release->count; i++)
-        if ((release->counted[i] ? operation_put_back : operation_retry)(
-                work, release->ids[i], release->owner, work->clock_us, err) < 0)
+        if (operation_put_back(work, release->ids[i], release->owner, work->clock_us, err) < 0)
             return -1;
     return 0;
 }
@@ -308,20 +310,15 @@ static int release_body(struct work *work, void *arg, struct error *err) {
 void taken_release(struct manager *manager) {
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
-    struct release release = { .owner = manager->settings.owner };
+    struct claims release = { .owner = manager->settings.owner };
     struct taken *taken, *following;
     struct error err;
     unsigned at = 0;
 
     pthread_mutex_lock(&manager->lock);
     TAILQ_FOREACH(taken, &manager->taken, next) {
-        if (!manager->draining && !taken->is_left)
-            continue;
-        release.ids = query_grow(arena, release.ids, release.count, sizeof *release.ids);
-        release.counted =
-            query_grow(arena, release.counted, release.count, sizeof *release.counted);
-        release.counted[release.count] = taken->claim.counted;
-        release.ids[release.count++] = arena_text(arena, taken->operation_id);
+        if (manager->draining || taken->is_left)
+            claims_add(&release, taken->operation_id, arena);
     }
     pthread_mutex_unlock(&manager->lock);
     if (release.count == 0)

@@ -398,6 +398,20 @@ START_TEST(a_begin_counts_the_next_ones) {
 }
 END_TEST
 
+/* The process was suspended. */
+START_TEST(one_that_has_lost_its_claim_is_a_first_attempt_when_it_begins) {
+    autoworld struct world *world = world_at_once();
+    const char *id = waiting_volume(world);
+
+    world->now_us += (LEASE_S + 1) * SECOND_US;
+    ck_assert(world_step(world, 1));
+    ck_assert_int_eq(attempts_at_work, 1);
+    assert_volume(world, id, "available", 2);
+    world_settle(world);
+    assert_idle(world);
+}
+END_TEST
+
 /* A create would need every share of its pool, a delete would rename. */
 START_TEST(one_that_its_process_never_began_is_a_first_attempt_afterwards) {
     autoworld struct world *world = world_at_once();
@@ -518,5 +532,6 @@ CHECK_MAIN_WITH("taken", !postgresql_given(), NULL, NULL, a_request_claims_its_o
                 one_that_its_process_never_began_is_a_first_attempt_afterwards,
                 one_that_its_process_began_is_a_second_attempt_afterwards,
                 a_drain_takes_no_attempt_that_was_not_counted, a_begin_counts_the_next_ones,
+                one_that_has_lost_its_claim_is_a_first_attempt_when_it_begins,
                 one_cancelled_before_it_began_blocks_no_other,
                 beyond_the_limit_operations_get_messages, none_is_taken_behind_workers_that_hang)
