@@ -25,6 +25,8 @@ WANTED = re.compile(r"tempest\.(api\.compute|scenario)\..*([Vv]olume|_bfv_)")
 VOLUMES = re.compile(r"(tempest\.api\.volume|cinder_tempest_plugin)\.")
 # Reasons of ../left_out that do not count here.
 SERVED = re.compile(r"starts (a server|servers)|no Glance beside the service")
+# Any administrator of the accounts is taken, but none that is a service, too, may detach here.
+NO_SERVICES = re.compile(r"\.TestServerVolumeAttach\w*$")
 # An extend below a guest is an action of its server: of a Nova that grows the disk.
 GROWN_BY_NOVA = re.compile(r"\.VolumesExtendAttachedTest$")
 SEVERAL = "of several servers"
@@ -155,15 +157,16 @@ class Cases(unittest.TestSuite):
 
 
 class Everything(unittest.TestSuite):
-    def __init__(self, worker):
+    def __init__(self, *workers):
         super().__init__()
-        self.worker = worker
+        self.workers = workers
 
     def run(self, result, debug=False):
         try:
             return super().run(result, debug)
         finally:
-            self.worker.end()
+            for worker in self.workers:
+                worker.end()
 
 
 class List(unittest.TestCase):
@@ -193,6 +196,19 @@ def start_worker(cloud):
     return tempest_worker.Worker(directory, "tempest.conf", PACKAGES)
 
 
+def start_worker_without_services(cloud):
+    """The same, without the accounts that are services."""
+    directory, other = cloud.path("tempest-users"), cloud.path("tempest")
+    if not os.path.exists(directory):
+        os.makedirs(os.path.join(directory, "locks"))
+        with open(os.path.join(other, "tempest.conf"), encoding="utf-8") as file:
+            cloud.write("tempest-users/tempest.conf", file.read().replace(other, directory))
+        with open(os.path.join(other, "accounts.yaml"), encoding="utf-8") as file:
+            cloud.write("tempest-users/accounts.yaml", json.dumps(
+                [row for row in json.load(file) if "service" not in row["roles"]]))
+    return tempest_worker.Worker(directory, "tempest.conf", PACKAGES)
+
+
 def chosen(everything):
     """The tests, by class, and faults of the list of those that are left out."""
     path = os.path.join(os.path.dirname(HERE), "left_out")
@@ -210,14 +226,15 @@ def load_tests(loader, _tests, _pattern):
     patterns = loader.testNamePatterns or ["*tempest*"]
     if not any("tempest" in pattern for pattern in patterns):
         return unittest.TestSuite()
-    worker = start_worker(Cloud.only)
-    suite = Everything(worker)
+    worker, users = start_worker(Cloud.only), start_worker_without_services(Cloud.only)
+    suite = Everything(worker, users)
     tests, List.wrong = chosen(worker.ready())
+    users.ready()
     suite.addTest(loader.loadTestsFromTestCase(List))
     for name, group in itertools.groupby(
             sorted(tests), lambda test: test.partition("[")[0].rpartition(".")[0]):
         names = [test for test in group
                  if any(fnmatch.fnmatchcase(test, pattern) for pattern in patterns)]
         if names:
-            suite.addTest(Cases(worker, name, names))
+            suite.addTest(Cases(users if NO_SERVICES.search(name) else worker, name, names))
     return suite
