@@ -230,25 +230,23 @@ class Faults(FaultCase):
             except Gone:
                 until(disk.connect, 60, "a connection")
 
-    def test_a_pool_that_fails_again_recovers_though_blocks_have_no_majority(self):
+    def fail_again(self, name, fail_first, waits):
         """All three differ in blocks; the one pool recovers, and the other one later."""
-        name, half = "again", len(BLOCKS) // 2
+        half = len(BLOCKS) // 2
         pairs = list(zip(BLOCKS[:half], BLOCKS[half:]))
         self.declare(name)
         disk = self.publish(name, NODE)
         disk.write(BLOCKS)
         try:
-            for pool, part in zip(FAULTY, ("fails-low", "fails-high")):
-                self.set_fault("write", part, pool)
-            self.write_pairs(disk, pairs)
+            fail_first(lambda: self.write_pairs(disk, pairs))
             self.set_fault("write", "fails", FAULTY[1])
             self.write_pairs(disk, pairs[::2])
             self.set_fault("", "", FAULTY[0])
 
-            def undecided():
+            def written_and_waits():
                 self.write_pairs(disk, pairs[1::2])
-                return self.volume_of(name)["status"].get("scrub", {}).get("undecidedBlocks")
-            until(undecided, 120, "blocks without a majority")
+                return waits()
+            until(written_and_waits, 120, "the volume to wait for the other pool")
         finally:
             self.end_faults(FAULTY)
         self.await_phase(name, "Healthy")
@@ -257,6 +255,33 @@ class Faults(FaultCase):
         until(disk.connect, 60, "a connection")
         disk.check()
         self.end(name, disk)
+
+    def test_a_pool_that_fails_again_recovers_though_blocks_have_no_majority(self):
+        """Both replicas are seen to fail at once, and keep their votes."""
+        def fail_first(write):
+            program.stop_and_wait(self.service.process.pid)
+            try:
+                for pool, part in zip(FAULTY, ("fails-low", "fails-high")):
+                    self.set_fault("write", part, pool)
+                write()
+            finally:
+                self.service.process.send_signal(signal.SIGCONT)
+
+        self.fail_again("again", fail_first, lambda: self.volume_of("again")["status"].get(
+            "scrub", {}).get("undecidedBlocks"))
+
+    def test_a_replica_that_left_is_rebuilt_though_the_others_differ(self):
+        """The first one to fail has lost its vote; until the other pool recovers, blocks cannot be
+        read that only one of the two has."""
+        def fail_first(write):
+            self.set_fault("write", "fails-low", FAULTY[0])
+            write()
+            self.await_phase("left", "Degraded")
+            self.set_fault("write", "fails-high", FAULTY[1])
+            write()
+
+        self.fail_again("left", fail_first, lambda: self.condition("left", "Rebuilding") == (
+            "False", "RebuildFailed"))
 
     def end_faults(self, pools):
         for pool in pools:
