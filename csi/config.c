@@ -21,23 +21,34 @@ const char *config_text_of(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-static const char *fault_in(const json_t *conditions) {
+/* Of several faults the one that comes first here. */
+static const char *fault_in(const json_t *conditions, bool is_published) {
     static const struct {
-        const char *type, *status, *fault;
+        const char *type, *status, *unless; /* a reason for which it is none */
+        bool published;                     /* it is one of a published volume alone */
+        const char *fault;
     } faults[] = {
-        { "Moving", "False", "Its node does not respond, and no other node can take it over yet." },
-        { "Stopping", "False", "Its previous node has not released it yet." },
-        { "Available", "Unknown", "Its availability is unknown." },
-        { "VolumeResizeFailed", "True", "It could not be resized; this is retried." },
+        { "Moving", "False", "", false,
+          "Its node does not respond, and no other node can take it over yet." },
+        { "Stopping", "False", "", false, "Its previous node has not released it yet." },
+        { "Available", "Unknown", "", false, "Its availability is unknown." },
+        { "VolumeResizeFailed", "True", "", false, "It could not be resized; this is retried." },
+        { "Available", "False", "Starting", true,
+          "It is not served: it cannot be read or written." },
+        { "Redundant", "False", "SingleReplica", true,
+          "Some of its replicas are missing, or are being rebuilt." },
     };
 
-    for (size_t i = 0; i < json_array_size(conditions); i++) {
-        const json_t *condition = json_array_get(conditions, i);
+    for (size_t i = 0; i < LENGTH(faults); i++) {
+        for (size_t j = 0; j < json_array_size(conditions); j++) {
+            const json_t *condition = json_array_get(conditions, j);
 
-        for (size_t j = 0; j < LENGTH(faults); j++)
-            if (strcmp(config_text_of(condition, "type"), faults[j].type) == 0 &&
-                strcmp(config_text_of(condition, "status"), faults[j].status) == 0)
-                return faults[j].fault;
+            if (strcmp(config_text_of(condition, "type"), faults[i].type) == 0 &&
+                strcmp(config_text_of(condition, "status"), faults[i].status) == 0 &&
+                strcmp(config_text_of(condition, "reason"), faults[i].unless) != 0 &&
+                (is_published || !faults[i].published))
+                return faults[i].fault;
+        }
     }
     return NULL;
 }
@@ -69,13 +80,13 @@ int config_decode(struct arena *arena, const json_t *document, struct volume_con
         .replicas = json_int_at(spec, "provision.replicaCount"),
         .block_size = json_int_at(spec, "policy.provision.blockSize"),
         .progress = json_object_get(status, "progress"),
-        .trouble = fault_in(json_object_get(status, "conditions")),
         .has_policy = json_at(spec, "policy") != NULL,
         .finalizers = finalizers,
         .reclaim = json_object_get(status, "reclaim"),
         .is_clone = json_list_has(finalizers, CLONE_FINALIZER),
         .keeps_source = json_text_of(json_object_get(metadata, "labels"), SOURCE_LABEL) != NULL,
     };
+    ret->fault = fault_in(json_object_get(status, "conditions"), *ret->node != '\0');
     return 0;
 }
 
@@ -105,13 +116,11 @@ static void decode_volume(const json_t *document, struct config_volume *ret) {
     bool observed =
         json_int_at(status, "observedGeneration") >= json_int_at(metadata, "generation");
 
-    *ret = (struct config_volume){ .released = true, .phase = "", .node = "" };
+    *ret = (struct config_volume){ .released = true, .node = "" };
     if (!document)
         return;
     *ret = (struct config_volume){
-        .there = true,
         .uid = config_text_of(metadata, "uid"),
-        .phase = config_text_of(status, "phase"),
         .node = config_text_of(spec, "nodeId"),
     };
     ret->serves = observed && *ret->node &&
@@ -133,24 +142,4 @@ int config_read_volume(const struct client *api, struct arena *arena,
 
     decode_volume(document, ret);
     return document || err->kind == ERROR_NOT_FOUND ? 0 : -1;
-}
-
-const json_t *config_volumes(const struct client *api, struct arena *arena) {
-    static const struct remote_documents volumes = { .collection = "replicated_volumes",
-                                                     .word = "replicated_volume" };
-    json_t *by_name = json_keep(arena, json_object());
-    struct error unknown;
-    const json_t *all = documents_fetch(api, arena, &volumes, &unknown);
-
-    for (size_t i = 0; i < json_array_size(all); i++) {
-        json_t *one = json_array_get(all, i);
-
-        json_object_set(by_name, config_text_of(json_object_get(one, "metadata"), "name"), one);
-    }
-    return by_name;
-}
-
-void config_find_volume(const json_t *volumes, const struct volume_config *config,
-                        struct config_volume *ret) {
-    decode_volume(json_object_get(volumes, config->name), ret);
 }

@@ -28,8 +28,8 @@ struct volume_config {
     int64_t bytes;                          /* desired, */
     int64_t has_bytes;                      /* and actual size; 0: none yet */
     int64_t replicas, block_size;
-    const char *trouble; /* fault in its conditions, in a sentence for users; NULL: none */
-    bool has_policy;     /* its own copy of the policy */
+    const char *fault;                  /* of its conditions, in a sentence for users; NULL: none */
+    bool has_policy;                    /* its own copy of the policy */
     const json_t *finalizers, *reclaim; /* the result of the last reclaim */
     const json_t *progress;             /* of running operations; NULL: none */
     bool is_clone, keeps_source;        /* a clone that is not complete; its source is retained */
@@ -37,8 +37,7 @@ struct volume_config {
 
 /* The volume's state as reported by its node. */
 struct config_volume {
-    bool there;
-    const char *uid, *phase, *node;
+    const char *uid, *node;
     bool serves;   /* served as desired */
     bool released; /* served nowhere any more */
 };
@@ -57,19 +56,11 @@ int config_read(const struct client *api, struct arena *arena, const char *id,
 int config_read_volume(const struct client *api, struct arena *arena,
                        const struct volume_config *config, struct config_volume *ret,
                        struct error *err);
-/* The volumes of all configs, with one request, and that of one in them: it has the config's name.
- * Without a response none is known. */
-const json_t *config_volumes(const struct client *api, struct arena *arena);
-void config_find_volume(const json_t *volumes, const struct volume_config *config,
-                        struct config_volume *ret);
 /* GRPC_NOT_FOUND. */
 int config_none(const char *id, struct error *err);
 
 /* ---- health (config_health.c) ---- */
 
-/* The fault, in a sentence for users; NULL: none. */
-const char *config_fault(const struct volume_config *config, const struct config_volume *volume);
-Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
-                                           const struct config_volume *volume);
-/* The same of the volume with this id, with the progress of repairs; NULL: none known. */
+Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config);
+/* The fault of the volume with this id, with the progress of repairs; NULL: none known. */
 const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id);

@@ -9,24 +9,6 @@
 
 #include <string.h>
 
-/* A volume without a node is not served, which is not a fault. */
-const char *config_fault(const struct volume_config *config, const struct config_volume *volume) {
-    static const struct {
-        const char *phase, *fault;
-    } faults[] = {
-        { "Degraded", "Some of its replicas are missing, or are being rebuilt." },
-        { "Offline", "It is not served: it cannot be read or written." },
-        { "Error", "It is not served: it cannot be read or written." },
-    };
-
-    if (config->trouble)
-        return config->trouble;
-    for (size_t i = 0; *config->node && volume->there && i < LENGTH(faults); i++)
-        if (strcmp(volume->phase, faults[i].phase) == 0)
-            return faults[i].fault;
-    return NULL;
-}
-
 /* " Rebuild: 43 %, 120 MiB/s, 75 s left." of each running operation. */
 static const char *progress_text(struct arena *arena, const json_t *list) {
     const char *text = "";
@@ -44,29 +26,23 @@ static const char *progress_text(struct arena *arena, const json_t *list) {
     return text;
 }
 
-Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
-                                           const struct config_volume *volume) {
+Csi__V1__VolumeCondition *config_condition(struct arena *arena,
+                                           const struct volume_config *config) {
     Csi__V1__VolumeCondition *condition =
         CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
-    const char *fault = config_fault(config, volume);
 
-    condition->abnormal = fault != NULL;
+    condition->abnormal = config->fault != NULL;
     condition->message =
-        arena_format(arena, "The volume is %s.%s%s%s", config->status, fault ? " " : "",
-                     fault ? fault : "", progress_text(arena, config->progress));
+        arena_format(arena, "The volume is %s.%s%s%s", config->status, config->fault ? " " : "",
+                     config->fault ? config->fault : "", progress_text(arena, config->progress));
     return condition;
 }
 
 const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id) {
-    struct config_volume volume;
     struct volume_config config;
     struct error ignored;
-    const char *fault;
 
-    if (config_read(api, call->arena, id, &config, &ignored) != 0 ||
-        config_read_volume(api, call->arena, &config, &volume, &ignored) != 0)
+    if (config_read(api, call->arena, id, &config, &ignored) != 0 || !config.fault)
         return NULL;
-    fault = config_fault(&config, &volume);
-    return fault ? arena_join(call->arena, fault, progress_text(call->arena, config.progress), NULL)
-                 : NULL;
+    return arena_join(call->arena, config.fault, progress_text(call->arena, config.progress), NULL);
 }

@@ -48,13 +48,11 @@ static int await_served(const struct grpc_call *call, const struct client *api,
             return result;
         if (ret->serves && strcmp(ret->node, node_id) == 0)
             return 0;
-        if (!poll_again(call, &wait)) {
-            const char *why = config_fault(config, ret);
-
+        if (!poll_again(call, &wait))
             return grpc_refuse(err, GRPC_UNAVAILABLE,
                                "Volume %s is %s and not served on node %s yet%s%s", config->id,
-                               config->status, config->node, why ? ": " : ".", why ? why : "");
-        }
+                               config->status, config->node, config->fault ? ": " : ".",
+                               config->fault ? config->fault : "");
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
             return result;
@@ -145,8 +143,8 @@ static int await_size(const struct grpc_call *call, const struct client *api,
 
         if (!poll_again(call, &wait))
             return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still being resized%s%s",
-                               config->id, config->trouble ? ": " : ".",
-                               config->trouble ? config->trouble : "");
+                               config->id, config->fault ? ": " : ".",
+                               config->fault ? config->fault : "");
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
             return result;

@@ -110,12 +110,9 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
     const Csi__V1__ControllerGetVolumeRequest *request = message;
     Csi__V1__ControllerGetVolumeResponse *answer = response;
     struct client api = csi_api(call);
-    struct config_volume volume;
     struct volume_config config;
     int result = config_read(&api, call->arena, request->volume_id, &config, err);
 
-    if (result == 0)
-        result = config_read_volume(&api, call->arena, &config, &volume, err);
     if (result != 0)
         return result;
     answer->volume = config_shown(call->arena, &config);
@@ -125,7 +122,7 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
     if (*config.node)
         answer->status->published_node_ids[answer->status->n_published_node_ids++] =
             arena_text(call->arena, config.node);
-    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
+    answer->status->volume_condition = config_condition(call->arena, &config);
     return 0;
 }
 

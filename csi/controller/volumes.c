@@ -76,8 +76,6 @@ struct volumes_answer {
     struct arena *arena;
     Csi__V1__ListVolumesResponse *answer;
     struct topology_pools pools;
-    const struct client *api;
-    const json_t *config_volumes; /* NULL: not read yet */
 };
 
 static int keep(void *arg, const void *row, struct error *err) {
@@ -100,8 +98,7 @@ static int keep(void *arg, const void *row, struct error *err) {
 }
 
 static int keep_config(void *arg, const void *row, struct error *err) {
-    struct volumes_answer *to = arg;
-    struct config_volume volume;
+    const struct volumes_answer *to = arg;
     const struct volume_config *config = row;
     Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
         to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
@@ -114,10 +111,7 @@ static int keep_config(void *arg, const void *row, struct error *err) {
     if (*config->node)
         entry->status->published_node_ids[entry->status->n_published_node_ids++] =
             arena_text(to->arena, config->node);
-    if (*config->node && !to->config_volumes)
-        to->config_volumes = config_volumes(to->api, to->arena);
-    config_find_volume(to->config_volumes, config, &volume);
-    entry->status->volume_condition = config_condition(to->arena, config, &volume);
+    entry->status->volume_condition = config_condition(to->arena, config);
     to->answer->entries[to->answer->n_entries++] = entry;
     return 0;
 }
@@ -150,7 +144,7 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
     const Csi__V1__ListVolumesRequest *request = message;
     Csi__V1__ListVolumesResponse *answer = response;
     struct client api = csi_api(call);
-    struct volumes_answer to = { .arena = call->arena, .answer = answer, .api = &api };
+    struct volumes_answer to = { .arena = call->arena, .answer = answer };
     const struct controller_list list = { .kind = &volume_kind,
                                           .max_entries = request->max_entries,
                                           .token = request->starting_token,
