@@ -123,6 +123,9 @@ struct controller_kind {
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
                    const char *unreported, struct error *err);
     size_t metadata_at; /* offset in a row, of objects with CSI_UNREPORTED_KEY */
+    /* The code of a failed create, unless its reason has another one, and what could not be done. */
+    enum grpc_code create_failed;
+    const char *create_failure; /* "could not be created" */
     /* Has it parts that may be the reason of a refusal, and are being deleted or otherwise in a
      * transient state?  NULL: has none. */
     bool (*has_ending_parts)(const struct client *api, struct arena *arena, const void *row);
@@ -155,6 +158,14 @@ int controller_find_made(const struct client *api, struct arena *arena,
 int controller_drop_unreported(const struct grpc_call *call, const struct client *api,
                                const struct controller_kind *kind, const void *row,
                                struct error *err);
+/* Deletes an unreported one that could not be created as requested; the result is that failure. */
+int controller_discard_failed(const struct grpc_call *call, const struct client *api,
+                              const struct controller_kind *kind, const void *row,
+                              struct error *err);
+/* Waits until it is created, maybe by an earlier call for its name.  What could not be created is
+ * discarded. */
+int controller_wait_created(const struct grpc_call *call, const struct client *api,
+                            const struct controller_kind *kind, void *row, struct error *err);
 /*
  * The result of a create, unless it is final: after that no call continues with the object of an
  * earlier call for the name, which may have had other parameters.  If that is unreported it is

@@ -242,21 +242,6 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
     return result != 0 ? result : check_same(api, call->arena, requested, ret, err);
 }
 
-/* It could not be created, or not at the required place. */
-static int discard_failed(const struct grpc_call *call, const struct client *api,
-                          const struct remote_volume *volume, struct error *err) {
-    int failure = controller_failed(
-        api, call->arena, volume->id, GRPC_RESOURCE_EXHAUSTED,
-        arena_format(call->arena, "Volume %s could not be created with this type and zone",
-                     volume->id),
-        err);
-    struct error why = *err;
-    int result = controller_drop_unreported(call, api, &volume_kind, volume, err);
-
-    *err = result == 0 ? why : *err;
-    return result == 0 ? failure : result;
-}
-
 /* Marks it as reported, unless a config has the name. */
 static int mark_reported(const struct grpc_call *call, const struct client *api,
                          const struct requested *requested, const struct remote_volume *volume,
@@ -276,29 +261,15 @@ static int mark_reported(const struct grpc_call *call, const struct client *api,
 static int ready(const struct grpc_call *call, const struct client *api,
                  const struct requested *requested, struct remote_volume *volume,
                  struct error *err) {
-    int result = controller_wait_idle(call, api, &volume_kind, volume, err);
+    int result = controller_wait_created(call, api, &volume_kind, volume, err);
 
-    if (result == GRPC_NOT_FOUND)
-        return grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.");
     if (result != 0)
-        return controller_outcome_unknown(result, err);
-    if (strcmp(volume->status, "error") == 0)
-        return discard_failed(call, api, volume, err);
-    if (strcmp(volume->status, "error_deleting") == 0) {
-        /* Without its handle no other call deletes an unreported one. */
-        result = controller_drop_unreported(call, api, &volume_kind, volume, err);
-        if (result != 0)
-            return result;
-        return controller_is_unreported(volume->metadata)
-                   ? grpc_refuse(err, GRPC_ABORTED,
-                                 "The volume of this name has just been deleted.")
-                   : grpc_refuse(err, GRPC_ABORTED,
-                                 "Volume %s has the name and could not be deleted.", volume->id);
-    }
+        return result;
     if (!topology_pools_match(&requested->pools, requested->request->accessibility_requirements,
                               volume))
-        return controller_is_unreported(volume->metadata) ? discard_failed(call, api, volume, err)
-                                                          : differs(volume, "topology", err);
+        return controller_is_unreported(volume->metadata)
+                   ? controller_discard_failed(call, api, &volume_kind, volume, err)
+                   : differs(volume, "topology", err);
     return controller_is_unreported(volume->metadata)
                ? mark_reported(call, api, requested, volume, err)
                : 0;

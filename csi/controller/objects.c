@@ -91,6 +91,11 @@ int controller_find_made(const struct client *api, struct arena *arena,
     return 0;
 }
 
+static int refuse_just_deleted(const struct controller_kind *kind, struct error *err) {
+    return grpc_refuse(err, GRPC_ABORTED, "The %s of this name has just been deleted.",
+                       kind->label);
+}
+
 int controller_mark_reported(const struct client *api, struct arena *arena,
                              const struct controller_kind *kind, const char *id,
                              struct error *err) {
@@ -111,8 +116,7 @@ int controller_mark_reported(const struct client *api, struct arena *arena,
     /* A call with other parameters may have begun to delete it before. */
     result = controller_read(api, arena, kind, id, row, err);
     return result == GRPC_NOT_FOUND || (result == 0 && strcmp(status_of(row), "deleting") == 0)
-               ? grpc_refuse(err, GRPC_ABORTED, "The %s of this name has just been deleted.",
-                             kind->label)
+               ? refuse_just_deleted(kind, err)
                : result;
 }
 
@@ -332,6 +336,42 @@ int controller_drop_unreported(const struct grpc_call *call, const struct client
                ? controller_outcome_unknown(
                      delete_object(call, api, kind, id_of(row), CSI_UNREPORTED_KEY, err), err)
                : 0;
+}
+
+int controller_discard_failed(const struct grpc_call *call, const struct client *api,
+                              const struct controller_kind *kind, const void *row,
+                              struct error *err) {
+    int failure = controller_failed(
+        api, call->arena, id_of(row), kind->create_failed,
+        arena_format(call->arena, "The %s %s %s", kind->label, id_of(row), kind->create_failure),
+        err);
+    struct error why = *err;
+    int result = controller_drop_unreported(call, api, kind, row, err);
+
+    if (result != 0)
+        return result;
+    *err = why;
+    return failure;
+}
+
+int controller_wait_created(const struct grpc_call *call, const struct client *api,
+                            const struct controller_kind *kind, void *row, struct error *err) {
+    int result = controller_wait_idle(call, api, kind, row, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return refuse_just_deleted(kind, err);
+    if (result != 0)
+        return controller_outcome_unknown(result, err);
+    if (strcmp(status_of(row), "error") == 0)
+        return controller_discard_failed(call, api, kind, row, err);
+    if (strcmp(status_of(row), "error_deleting") != 0)
+        return 0;
+    if (!is_unreported(kind, row))
+        return grpc_refuse(err, GRPC_ABORTED, "The %s %s has the name and could not be deleted.",
+                           kind->label, id_of(row));
+    /* Without its handle no other call deletes it. */
+    result = controller_drop_unreported(call, api, kind, row, err);
+    return result != 0 ? result : refuse_just_deleted(kind, err);
 }
 
 int controller_created(const struct grpc_call *call, const struct client *api,

@@ -85,34 +85,10 @@ static int make(const struct grpc_call *call, const struct client *api,
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_snapshot *snapshot, struct error *err) {
-    int result = controller_wait_idle(call, api, &snapshot_kind, snapshot, err);
+    int result = controller_wait_created(call, api, &snapshot_kind, snapshot, err);
 
-    if (result == GRPC_NOT_FOUND)
-        return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
     if (result != 0)
-        return controller_outcome_unknown(result, err);
-    if (strcmp(snapshot->status, "error") == 0) {
-        int failure = controller_failed(
-            api, call->arena, snapshot->id, GRPC_INTERNAL,
-            arena_format(call->arena, "Snapshot %s could not be created", snapshot->id), err);
-        struct error why = *err;
-
-        result = controller_drop_unreported(call, api, &snapshot_kind, snapshot, err);
-        *err = result == 0 ? why : *err;
-        return result == 0 ? failure : result;
-    }
-    if (strcmp(snapshot->status, "error_deleting") == 0) {
-        /* Without its handle no other call deletes an unreported one. */
-        result = controller_drop_unreported(call, api, &snapshot_kind, snapshot, err);
-        if (result != 0)
-            return result;
-        return controller_is_unreported(snapshot->metadata)
-                   ? grpc_refuse(err, GRPC_ABORTED,
-                                 "The snapshot of this name has just been deleted.")
-                   : grpc_refuse(err, GRPC_ABORTED,
-                                 "Snapshot %s has the name and could not be deleted.",
-                                 snapshot->id);
-    }
+        return result;
     return controller_is_unreported(snapshot->metadata)
                ? controller_outcome_unknown(
                      controller_mark_reported(api, call->arena, &snapshot_kind, snapshot->id, err),
@@ -273,4 +249,6 @@ const struct controller_kind snapshot_kind = {
     .check_delete = check_delete,
     .destroy = snapshots_delete,
     .metadata_at = offsetof(struct remote_snapshot, metadata),
+    .create_failed = GRPC_INTERNAL,
+    .create_failure = "could not be created",
 };

@@ -266,5 +266,7 @@ const struct controller_kind volume_kind = {
     .check_delete = check_delete,
     .destroy = volumes_delete,
     .metadata_at = offsetof(struct remote_volume, metadata),
+    .create_failed = GRPC_RESOURCE_EXHAUSTED,
+    .create_failure = "could not be created with this type and zone",
     .has_ending_parts = has_ending_parts,
 };

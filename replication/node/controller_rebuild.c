@@ -10,9 +10,6 @@
 
 #include <string.h>
 
-/* That much free space lets a replica resume that has failed for lack of it. */
-#define SPACE_BYTES (INT64_C(1) << 20)
-
 /* A mount point without its file system takes no replica. `bytes`: of free space. */
 static bool may_be_rebuilt(const struct volume_controller *controller,
                            const struct replica *replica, int64_t bytes) {
@@ -63,12 +60,11 @@ static bool may_resume(const struct volume_controller *controller,
                        const struct target_replica *replica) {
     const struct rebuild_failure *failure =
         rebuild_failures_find(&controller->rebuild_failures, replica->replica.uid);
-
     const bool is_full = error_is_no_space(&replica->why);
 
     return failure && !backoff_waits(&failure->backoff, clock_monotonic_us()) &&
            (is_full || !replica->replica.access) && replica->probe.health == REPLICA_GOOD &&
-           may_be_rebuilt(controller, &replica->replica, is_full ? SPACE_BYTES : 0);
+           may_be_rebuilt(controller, &replica->replica, is_full ? REBUILD_SPACE_BYTES : 0);
 }
 
 /* Those that fail resume together, when with those that may the others are enough; and where blocks
@@ -99,8 +95,10 @@ static void resume_failing(struct volume_controller *controller) {
                  (resumes || !rebuild_failures_find(failures, uid)))
             rebuild_failures_add(failures, uid, &replica->why, clock_monotonic_us());
     }
-    if (resumes)
-        log_info(NULL, "replicas that missed writes resume", "volume_id", controller->uid, NULL);
+    if (!resumes)
+        return;
+    volume_controller_read_status(controller);
+    log_info(NULL, "replicas that missed writes resume", "volume_id", controller->uid, NULL);
 }
 
 /* Behind missed writes, blocks without a majority may be decided by write logs, in a start. */
@@ -286,7 +284,6 @@ void volume_controller_rebuild(struct volume_controller *controller) {
         return;
     rebuild_failures_note_decisions(&controller->rebuild_failures, controller->status.decisions);
     resume_failing(controller);
-    volume_controller_read_status(controller);
     if (needs_logs(controller)) {
         restart(controller);
         return;

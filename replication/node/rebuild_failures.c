@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* That much more than there was is worth an attempt, and twice as much. */
-#define SPACE_BYTES (INT64_C(1) << 20)
-
 static const struct backoff_limits pauses = { .first_us = 5 * SECOND_US,
                                               .most_us = 320 * SECOND_US };
 
@@ -86,7 +83,7 @@ void rebuild_failures_note_space(struct rebuild_failures *failures, const char *
         if (failure->backoff.failures == 0 || strcmp(failure->replica, replica) != 0 ||
             !error_is_no_space(&failure->why))
             continue;
-        if (least >= 0 && free_bytes > 2 * least + SPACE_BYTES) {
+        if (least >= 0 && free_bytes > 2 * least + REBUILD_SPACE_BYTES) {
             failure->backoff.due_us = 0;
             least = free_bytes;
         }
