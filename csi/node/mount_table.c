@@ -3,10 +3,12 @@
 #include "common/cleanup.h"
 #include "common/mountinfo.h"
 
+#include <fcntl.h>
 #include <linux/major.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 static size_t length_of(const char *root) {
@@ -23,36 +25,62 @@ static bool is_below(const char *path, const char *root) {
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
+struct mounted {
+    char *device, *root, *point;
+    const char *type; /* starts the rest of the line */
+};
+
+/* A pod's volume may have a directory or file of that name, too, bound as a subPath.  Only file
+ * systems for device nodes are queried: these always respond. */
+static bool is_node(const struct mounted *mounted, unsigned number) {
+    static const char *const types[] = { "devtmpfs ", "tmpfs " };
+    bool of_nodes = false;
+    struct statx facts;
+
+    for (size_t i = 0; i < LENGTH(types); i++)
+        of_nodes |= strncmp(mounted->type, types[i], strlen(types[i])) == 0;
+    if (!of_nodes)
+        return false;
+    return statx(AT_FDCWD, mounted->point, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_TYPE,
+                 &facts) < 0 ||
+           (S_ISBLK(facts.stx_mode) && facts.stx_rdev_major == LOOP_MAJOR &&
+            facts.stx_rdev_minor == number);
+}
+
 /* A file system has its device's number; a device node is a file "loopN" of the file system of
  * /dev. */
-static bool shows(const char *device, const char *root, unsigned number) {
+static bool shows(const struct mounted *mounted, unsigned number) {
     unsigned major, minor;
-    const char *name = strrchr(root, '/');
+    const char *name = strrchr(mounted->root, '/');
     unsigned bound;
     int end = 0;
 
-    if (sscanf(device, "%u:%u", &major, &minor) != 2)
+    if (sscanf(mounted->device, "%u:%u", &major, &minor) != 2)
         return false;
     if (major == LOOP_MAJOR)
-        return minor == number && strcmp(root, "/") == 0;
-    return name && sscanf(name, "/loop%u%n", &bound, &end) == 1 && !name[end] && bound == number;
+        return minor == number && strcmp(mounted->root, "/") == 0;
+    return name && sscanf(name, "/loop%u%n", &bound, &end) == 1 && !name[end] && bound == number &&
+           is_node(mounted, number);
 }
 
-/* One line: id, parent, DEVICE, ROOT, POINT, ... */
+/* One line: id, parent, DEVICE, ROOT, POINT, ... - TYPE, ... */
 static bool counts(const struct mount_table_query *query, char *line) {
-    char *rest = line, *device, *root, *point;
+    struct mounted mounted = { 0 };
+    char *rest = line, *type;
 
     strsep(&rest, " ");
     strsep(&rest, " ");
-    device = strsep(&rest, " ");
-    root = strsep(&rest, " ");
-    point = strsep(&rest, " ");
-    if (!point)
+    mounted.device = strsep(&rest, " ");
+    mounted.root = strsep(&rest, " ");
+    mounted.point = strsep(&rest, " ");
+    type = rest ? strstr(rest, " - ") : NULL;
+    if (!type)
         return false;
-    mountinfo_decode(root);
-    mountinfo_decode(point);
-    return shows(device, root, query->device) && is_below(point, query->root) &&
-           !is_below(point, query->except);
+    mounted.type = type + strlen(" - ");
+    mountinfo_decode(mounted.root);
+    mountinfo_decode(mounted.point);
+    return is_below(mounted.point, query->root) && !is_below(mounted.point, query->except) &&
+           shows(&mounted, query->device);
 }
 
 int mount_table_count(const struct mount_table_query *query, struct error *err) {

@@ -18,6 +18,8 @@ static const char table[] =
     "41 22 0:5 /loop4 /k/publish/a rw - devtmpfs devtmpfs rw\n"
     "42 22 0:5 /loop44 /k/publish/b rw - devtmpfs devtmpfs rw\n"
     "43 22 0:5 /dir/loop4 /k/publish/c rw - tmpfs tmpfs rw\n"
+    "44 22 254:0 /pods/f/loop6 /k/pods/f/volume-subpaths/x rw - ext4 /dev/vda rw\n"
+    "45 22 0:6 /loop6 /usr rw shared:9 - tmpfs tmpfs rw\n"
     "nonsense\n"
     "\n"
     "50 22 7:3\n";
@@ -53,6 +55,12 @@ START_TEST(devices_are_known_by_their_name) {
 }
 END_TEST
 
+START_TEST(directories_with_the_name_of_a_device_do_not_count) {
+    ck_assert_int_eq(count("/k", 6, "/k/block"), 0);
+    ck_assert_int_eq(count("/usr", 6, "/k/block"), 0);
+}
+END_TEST
+
 START_TEST(a_table_that_cannot_be_read_is_a_failure) {
     struct mount_table_query query = { .table = "/nowhere", .root = "/", .except = "/k" };
     struct error err;
@@ -64,4 +72,5 @@ START_TEST(a_table_that_cannot_be_read_is_a_failure) {
 END_TEST
 
 CHECK_MAIN("mount_table", mounts_of_the_whole_device_below_the_root_count,
-           devices_are_known_by_their_name, a_table_that_cannot_be_read_is_a_failure)
+           devices_are_known_by_their_name, directories_with_the_name_of_a_device_do_not_count,
+           a_table_that_cannot_be_read_is_a_failure)
