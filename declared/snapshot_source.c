@@ -6,6 +6,7 @@
 #include "declared/pool_list.h"
 #include "operation/query.h"
 #include "json/json.h"
+#include "json/span.h"
 
 #include <string.h>
 
@@ -117,26 +118,34 @@ int snapshot_source_is_needed(struct work *work, const struct document *config, 
 
 /* ---- pending clones ---- */
 
-#define PENDING                                                                                   \
-    " JOIN document_labels l ON l.document_id = d.id WHERE l.project_id = $1 AND l.key = $2 AND " \
-    "l.value = $3 AND d.kind = $4 AND d.deleted_at IS NULL AND "                                  \
-    "d.status LIKE '%\"phase\":\"Pending\"%'"
+#define PENDING                                                                            \
+    "SELECT d.body, d.status FROM documents d JOIN document_labels l "                     \
+    "ON l.document_id = d.id WHERE l.project_id = $1 AND l.key = $2 AND l.value = $3 AND " \
+    "d.kind = $4 AND d.deleted_at IS NULL AND d.status LIKE '%\"phase\":\"Pending\"%'"
+
+/* Without trees: a project may give the label to many and large configs. The pattern also matches a
+ * complete clone with a revert that is Pending. */
+static bool is_begun(const char *body, const char *status, const char *source, bool is_whole) {
+    const struct json_span all = { body, body + strlen(body) };
+    const struct json_span state = { status, status + strlen(status) };
+    struct json_span spec, found;
+
+    return json_span_member(state, "phase", &found) &&
+           json_span_is(found, config_states.states[CONFIG_PENDING]) &&
+           json_span_member(all, "spec", &spec) &&
+           json_span_member(spec, "cstorVolumeSource", &found) &&
+           (is_whole ? json_span_is(found, source) : json_span_begins(found, source));
+}
 
 int snapshot_source_begun(struct work *work, const struct document *config, const char *snapshot,
                           struct error *err) {
-    struct db_rows *rows =
-        db_query(work->tx, err, DOCUMENT_SELECT PENDING, DB_TEXT(config->project_id),
-                 DB_TEXT(LABEL_SOURCE), DB_TEXT(config->name), DB_TEXT(kind_volume_config.name));
+    autorows struct db_rows *rows =
+        db_query(work->tx, err, PENDING, DB_TEXT(config->project_id), DB_TEXT(LABEL_SOURCE),
+                 DB_TEXT(config->name), DB_TEXT(kind_volume_config.name));
     const char *name = arena_join(work->arena, config->name, "@", snapshot ? snapshot : "", NULL);
-    struct document *clones = NULL;
-    int count = query_all(work, rows, document_row_read, &clones, err), begun = 0;
+    int more = -1, begun = 0;
 
-    for (int i = 0; i < count; i++) {
-        const char *source = json_text_at(clones[i].body, SOURCE);
-
-        /* The pattern also matches a complete clone with a revert that is Pending. */
-        begun += source && phase_is(&config_states, clones[i].status, CONFIG_PENDING) &&
-                 (snapshot ? strcmp(source, name) == 0 : strncmp(source, name, strlen(name)) == 0);
-    }
-    return count < 0 ? -1 : begun;
+    while (rows && (more = db_next(rows, err)) > 0)
+        begun += is_begun(db_text(rows, 0), db_text(rows, 1), name, snapshot != NULL);
+    return more < 0 ? -1 : begun;
 }

@@ -102,6 +102,16 @@ bool json_span_member(struct json_span object, const char *name, struct json_spa
     return false;
 }
 
+bool json_span_begins(struct json_span value, const char *text) {
+    size_t length = strlen(text), size = (size_t)(value.end - value.begin);
+
+    return size >= length + 2 && *value.begin == '"' && memcmp(value.begin + 1, text, length) == 0;
+}
+
+bool json_span_is(struct json_span value, const char *text) {
+    return json_span_begins(value, text) && (size_t)(value.end - value.begin) == strlen(text) + 2;
+}
+
 const char *json_span_text(struct arena *arena, struct json_span value) {
     json_t *read =
         value.begin < value.end && *value.begin == '"'

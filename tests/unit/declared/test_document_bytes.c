@@ -4,6 +4,7 @@
  */
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "declared/volume_config.h"
 #include "tests/lib/declared.h"
 
 #include <pthread.h>
@@ -293,9 +294,39 @@ START_TEST(concurrent_writers_have_one_limit_together) {
 }
 END_TEST
 
+/* In the transaction of an attachment, which other projects wait for. */
+WORK_TEST(published_configs_are_counted_without_much_memory) {
+    const struct arena *arena = work->arena;
+    json_t *list = json_keep(work->arena, json_array());
+    const char *details, *id = NULL;
+    int64_t count = -1;
+    size_t before;
+
+    for (int i = 0; i < 3000; i++)
+        json_array_append_new(list, json_integer(1));
+    details =
+        arena_format(work->arena, ",\"versionDetails\":{\"publish\":{\"nodeId\":\"n1\"},\"l\":%s}",
+                     json_text(work->arena, list));
+    for (int i = 0; i < 9; i++)
+        id = declare(
+            work, &kind_volume_config,
+            arena_format(work->arena,
+                         "{\"metadata\":{\"name\":\"c%d\"},\"spec\":{\"capacity\":{\"storage\":"
+                         "\"1Gi\"},\"provision\":{\"replicaCount\":1}}%s}",
+                         i, details));
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"n1\"}}", err));
+    before = arena_bytes(arena);
+    OK(volume_config_count_published(work, PROJECT, "n1", &count, err));
+    ck_assert_int_eq(count, 1);
+    ck_assert_uint_lt(arena_bytes(arena) - before, 64 * 1024);
+    OK(volume_config_count_published(work, PROJECT, "n", &count, err));
+    ck_assert_int_eq(count, 0);
+}
+
 CHECK_MAIN("document_bytes", the_bytes_of_a_projects_documents_are_limited,
            released_bytes_are_available_again_and_limits_are_per_project,
            the_bytes_of_all_kinds_of_a_project_are_limited_together,
            a_document_over_the_limit_may_shrink_and_be_deleted,
            documents_of_the_service_are_counted_and_never_refused, the_largest_config_becomes_bound,
-           a_policy_too_large_to_copy_is_not_copied, concurrent_writers_have_one_limit_together)
+           a_policy_too_large_to_copy_is_not_copied, concurrent_writers_have_one_limit_together,
+           published_configs_are_counted_without_much_memory)

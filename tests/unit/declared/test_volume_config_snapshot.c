@@ -188,6 +188,33 @@ WORK_TEST(a_clone_that_is_reverted_holds_no_snapshot_of_its_source) {
     OK(document_delete(work, &snapshot, false, &after, err));
 }
 
+/* In a transaction that other projects wait for; the label is any config's. */
+WORK_TEST(clones_are_counted_without_much_memory) {
+    struct document config = config_of(work, snapshot_of(work, ready(work)).owner_id);
+    json_t *list = json_keep(work->arena, json_array());
+    const char *details;
+    size_t before;
+
+    for (int i = 0; i < 3000; i++)
+        json_array_append_new(list, json_integer(1));
+    details = json_text(work->arena, list);
+    declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));
+    for (int i = 0; i < 8; i++)
+        declare(
+            work, &kind_volume_config,
+            arena_format(
+                work->arena,
+                "{\"metadata\":{\"name\":\"c%d\",\"labels\":{\"openebs.io/source-volume\":\"db\"}},"
+                "\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"provision\":{\"replicaCount\":1}},"
+                "\"versionDetails\":{\"cstorVolumeSource\":\"db@s\",\"l\":%s}}",
+                i, details));
+    before = arena_bytes(work->arena);
+    ck_assert_int_eq(snapshot_source_begun(work, &config, NULL, err), 1);
+    ck_assert_int_eq(snapshot_source_begun(work, &config, "s", err), 1);
+    ck_assert_int_eq(snapshot_source_begun(work, &config, "S", err), 0);
+    ck_assert_uint_lt(arena_bytes(work->arena) - before, 64 * 1024);
+}
+
 CHECK_MAIN("volume_config_snapshot", a_snapshot_belongs_to_its_config_and_waits,
            a_config_without_a_volume_has_no_snapshot, snapshots_of_one_config_are_counted,
            a_config_with_snapshots_stays, a_clone_is_never_of_nothing,
@@ -195,4 +222,5 @@ CHECK_MAIN("volume_config_snapshot", a_snapshot_belongs_to_its_config_and_waits,
            a_clone_keeps_the_label_that_holds_its_source,
            a_complete_clone_may_drop_its_source_label,
            a_snapshot_stays_while_a_volume_is_made_of_it,
-           a_clone_that_is_reverted_holds_no_snapshot_of_its_source)
+           a_clone_that_is_reverted_holds_no_snapshot_of_its_source,
+           clones_are_counted_without_much_memory)
