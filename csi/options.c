@@ -61,7 +61,8 @@ const struct option csi_options[] = {
               "deletes none with another name, nor one that no driver created. Set it in each cluster, before its "
               "first volume. Empty: no name." },
     { .section = SECTION, .key = "workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 256,
-      .help = "Concurrent calls; further ones wait." },
+      .help = "Concurrent calls; further ones wait, and calls that wait for the work of the volume API are then "
+              "aborted after a second and have to be repeated." },
     OPTIONS_END
 };
 /* clang-format on */

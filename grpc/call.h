@@ -35,6 +35,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct worker_pool;
+
 #define GRPC_REQUEST_ID_SIZE (sizeof("req-") - 1 + UUID_SIZE)
 
 struct grpc_call {
@@ -55,11 +57,16 @@ struct grpc_call {
      * which ends that call then.
      */
     int64_t until_us;
+    struct worker_pool *pool; /* that runs it; NULL: it delays no other call */
+    unsigned threads;         /* of the pool */
 };
 
 /* The client no longer reads the response.  Work that has not started need not start; work in
  * progress continues or is undone by the service's own rules. */
 bool grpc_call_is_over(const struct grpc_call *call);
+
+/* Other calls wait for a thread: one that only waits itself should end if it can be repeated. */
+bool grpc_call_delays_others(const struct grpc_call *call);
 
 /*
  * 0: `response`, initially an empty message, is the response.  -1: see err; its kind becomes a code

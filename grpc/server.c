@@ -251,7 +251,8 @@ int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_s
         server_free(server);
         return -1;
     }
-    server->pool = worker_pool_new("grpc", settings->workers ? settings->workers : DEFAULT_WORKERS);
+    server->workers = settings->workers ? settings->workers : DEFAULT_WORKERS;
+    server->pool = worker_pool_new_fair("grpc", server->workers);
     server->ahead = worker_pool_new("grpc-ahead", WORKERS_AHEAD);
     if (thread_start(&server->loop, "grpc", run, server) != 0) {
         stop_workers(server);

@@ -109,6 +109,7 @@ struct grpc_server {
     struct unix_socket socket;
     int listener, poll, wake; /* wake: an eventfd */
     struct worker_pool *pool, *ahead;
+    unsigned workers; /* threads of the pool */
     pthread_t loop;
 
     struct grpc_connections connections;

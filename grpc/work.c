@@ -69,12 +69,18 @@ static void work_in_pool(void *arg) {
 
 bool grpc_server_work(struct grpc_stream *stream) {
     struct grpc_server *server = stream->server;
-    const struct work_item item = { .run = work_in_pool, .arg = stream };
+    const struct work_item item = { .group = stream->call.path,
+                                    .run = work_in_pool,
+                                    .arg = stream };
 
     stream->state = GRPC_WORKED_ON;
     if (stream->entry->quick) {
         work(stream);
         return true;
+    }
+    if (!stream->entry->ahead) {
+        stream->call.pool = server->pool;
+        stream->call.threads = server->workers;
     }
     LIST_INSERT_HEAD(&server->at_work, stream, at_work);
     server->working++;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #define LONGEST_WAIT_US  (30 * SECOND_US)
+#define SHARED_WAIT_US   SECOND_US       /* while other calls wait for a thread */
 #define SHORT_OF_US      (SECOND_US / 2) /* before the caller's deadline */
 #define FIRST_PAUSE_US   20000
 #define LONGEST_PAUSE_US 640000
@@ -46,21 +47,23 @@ Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us) {
 /* ---- polling ---- */
 
 struct poll_wait poll_wait_of(const struct grpc_call *call) {
-    int64_t until_us = clock_monotonic_us() + LONGEST_WAIT_US;
+    int64_t now_us = clock_monotonic_us(), until_us = now_us + LONGEST_WAIT_US;
     int64_t end_us = __atomic_load_n(&call->until_us, __ATOMIC_RELAXED);
 
     if (end_us != 0 && end_us - SHORT_OF_US < until_us)
         until_us = end_us - SHORT_OF_US;
-    return (struct poll_wait){ .until_us = until_us };
+    return (struct poll_wait){ .until_us = until_us, .shared_until_us = now_us + SHARED_WAIT_US };
 }
 
 bool poll_again(const struct grpc_call *call, struct poll_wait *wait) {
     static const struct backoff_limits pauses = { .first_us = FIRST_PAUSE_US,
                                                   .most_us = LONGEST_PAUSE_US };
     int64_t pause_us = backoff_pause_us(&pauses, wait->polls + 1);
+    int64_t next_us = clock_monotonic_us() + pause_us;
     struct timespec pause = clock_timespec(pause_us);
 
-    if (grpc_call_is_over(call) || clock_monotonic_us() + pause_us > wait->until_us)
+    if (grpc_call_is_over(call) || next_us > wait->until_us ||
+        (next_us > wait->shared_until_us && grpc_call_delays_others(call)))
         return false;
     wait->polls++;
     nanosleep(&pause, NULL);

@@ -67,10 +67,10 @@ int controller_failed(const struct client *api, struct arena *arena, const char 
                       enum grpc_code otherwise, const char *what, struct error *err);
 
 /* Polling with growing pauses, up to a limit before the caller's deadline, so that the response
- * with the reason arrives in time. poll_again() pauses and returns true to poll again, false: timed
- * out. */
+ * with the reason arrives in time; briefly while other calls wait for the thread. poll_again()
+ * pauses and returns true to poll again, false: timed out. */
 struct poll_wait {
-    int64_t until_us;
+    int64_t until_us, shared_until_us;
     unsigned polls;
 };
 struct poll_wait poll_wait_of(const struct grpc_call *call);

@@ -2,6 +2,7 @@
  * The controller in front of an API that fails, refuses or forgets in the middle of a call: the
  * caller gets no final error while the object may go on.
  */
+#include "common/clock.h"
 #include "tests/unit/csi/driver_test.h"
 
 #define ID    "6a1f4b1e-0000-4000-8000-000000000001"
@@ -574,6 +575,28 @@ START_TEST(a_probe_waits_for_no_call) {
 }
 END_TEST
 
+/* A volume stays in deletion: calls that wait for its end leave the one thread to another call. */
+START_TEST(calls_that_wait_for_the_service_delay_no_others) {
+    const char *const arguments[] = { "--csi.workers=1", NULL };
+    struct scene *scene = scene_new(arguments);
+    Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    int64_t begun_us = clock_monotonic_us();
+    uint8_t bytes[64];
+    size_t size;
+
+    answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("deleting", "")));
+    answer(scene, "GET", "/v3/volumes/" LEFT, 404, NULL);
+    request.volume_id = (char[]){ ID };
+    size = protobuf_c_message_pack(&request.base, bytes);
+    for (scene->stream = 1; scene->stream < 9; scene->stream += 2)
+        wire_call(scene->wire, scene->stream, "/csi.v1.Controller/DeleteVolume", bytes, size);
+    request.volume_id = (char[]){ LEFT };
+    expect(scene, "/csi.v1.Controller/DeleteVolume", &request, "0");
+    ck_assert_int_lt(clock_monotonic_us() - begun_us, 20 * SECOND_US); /* one waits for 30 */
+    scene_end(scene);
+}
+END_TEST
+
 CHECK_MAIN(
     "csi controller", a_failed_search_is_not_final, a_created_object_that_is_not_found_is_not_final,
     an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
@@ -588,4 +611,5 @@ CHECK_MAIN(
     leftovers_of_a_publish_do_not_block_a_delete, a_removed_member_does_not_block_a_group_snapshot,
     the_snapshot_of_a_removed_member_is_shown_when_given,
     a_group_snapshot_is_found_again_after_its_volumes_have_left,
-    a_group_snapshot_with_another_volume_is_deleted, a_probe_waits_for_no_call)
+    a_group_snapshot_with_another_volume_is_deleted, a_probe_waits_for_no_call,
+    calls_that_wait_for_the_service_delay_no_others)
