@@ -127,6 +127,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_quorum \
 	tests/unit/replication/engine/test_quorum_epochs \
 	tests/unit/replication/engine/test_quorum_worlds \
+	tests/unit/replication/engine/test_vote_worlds \
 	tests/unit/replication/engine/test_quorum_walk \
 	tests/unit/replication/engine/test_target_state \
 	tests/unit/replication/engine/test_replica \

@@ -352,6 +352,16 @@ void watch_files(struct target *target);
 int target_exclude(struct target *target, struct member *leaving, struct change change,
                    struct error *err);
 
+/* ---- target_watch.c ---- */
+
+/*
+ * Would too few voters with each answered write remain without it?  A member of the generation that
+ * failed to join, or may fail, does not make up for it. Nor for one that lacks writes does another
+ * one that lacks some, of other blocks: each block with a majority has it only while all vote.
+ * Where the file is lost, the writes since then are, too.
+ */
+bool target_needs(const struct target *target, const struct member *member);
+
 /* ---- the others ---- */
 
 /* Makes the replica of a forced recovery the volume, if its generation is older than the recovery.

@@ -39,12 +39,7 @@ static bool is_readable(const struct member *member) {
     return member_is_local(member) || error_is_no_space(&member->why);
 }
 
-/*
- * A member of the generation that failed to join, or may fail, does not make up for it. Nor for one
- * that lacks writes does another one that lacks some, of other blocks: each block with a majority
- * has it only while all vote. Where the file is lost, the writes since then are, too.
- */
-static bool is_needed(const struct target *target, const struct member *member) {
+bool target_needs(const struct target *target, const struct member *member) {
     const bool lacks_writes = member->state == MEMBER_IS_FAILING && is_readable(member);
     unsigned others = 0;
 
@@ -68,7 +63,7 @@ int target_evict(struct target *target, const char *replica, struct error *err) 
         return 0;
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (is_needed(target, member))
+    if (target_needs(target, member))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
     failed = member_fails(member);
@@ -106,7 +101,7 @@ static int evict_failing(struct target *target, struct error *err) {
 
         while (target_serves(target) &&
                (member = find_failing(target, lost > 0, member ? member->failed : 0)) != NULL) {
-            if ((lost || !is_needed(target, member)) &&
+            if ((lost || !target_needs(target, member)) &&
                 target_evict(target, member->replica.uid, err) < 0)
                 result = -1;
         }
