@@ -289,6 +289,15 @@ int chain_lock(const struct directory *directory, const struct chain *chain, boo
     return taken > 0 ? driver_fence_busy(fence, err, "volume files") : taken;
 }
 
+int chain_lock_to_delete(const struct directory *directory, const struct chain *chain,
+                         const struct driver_fence *fence, int *ret_fd, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+
+    if (chain_lock(directory, chain, true, fence, ret_fd, &why) == 0 || why.kind == ERROR_NOT_FOUND)
+        return 0;
+    return error_pass(err, &why);
+}
+
 int chain_lock_to_grow(const struct directory *directory, const struct chain *chain,
                        const struct driver_fence *fence, int *ret_fd, struct error *err) {
     if (chain->info || directory->settings->overlays || chain_is_layered(chain))

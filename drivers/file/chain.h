@@ -91,6 +91,10 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);
+/* The same, alone, for a delete, of which an earlier one may have removed the file before it ended:
+ * there is nothing to lock then, whatever the info has. */
+int chain_lock_to_delete(const struct directory *directory, const struct chain *chain,
+                         const struct driver_fence *fence, int *ret_fd, struct error *err);
 /* The same, alone, for a resize.  The only file of a volume without overlays grows also while a
  * paused worker has the lock: *ret_fd is -1 then.  A delete waits for that worker. */
 int chain_lock_to_grow(const struct directory *directory, const struct chain *chain,

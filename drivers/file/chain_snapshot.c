@@ -390,11 +390,13 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     if (image_find(directory->fd, chain.base, O_RDONLY, &base, NULL) == 0)
         return DRIVER_DONE; /* with its volume */
     /* With the volume no merge has to be completed, for which a full disk has no space. */
-    if (snapshot->with_volume ? volume_image_lock(directory, arena, volume, VOLUME_ALONE,
+    if (snapshot->with_volume ? volume_image_lock(directory, arena, volume, VOLUME_TO_DELETE,
                                                   snapshot->fence, &lock, err) < 0 ||
                                     chain_read(directory, arena, name, &chain, err) < 0
                               : chain_enter(&work, &chain, &lock, err) < 0)
         return DRIVER_FAILED;
+    if (lock < 0 && snapshot->with_volume)
+        return DRIVER_DONE;
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress
     };

@@ -103,8 +103,8 @@ static int remove_own(const struct directory *directory, struct arena *arena,
     const char *name = snapshot_name(arena, snapshot->name_id, err);
     autoclose int lock = -1;
 
-    if (!name ||
-        volume_image_lock(directory, arena, volume, VOLUME_ALONE, snapshot->fence, &lock, err) < 0)
+    if (!name || volume_image_lock(directory, arena, volume, VOLUME_TO_DELETE, snapshot->fence,
+                                   &lock, err) < 0)
         return -1;
     return volume_file_remove(directory, arena, name, snapshot->provider_location != NULL,
                               snapshot->fence, err);

@@ -153,16 +153,6 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);
 }
 
-int volume_file_lock(const struct directory *directory, const struct driver_volume *volume,
-                     const struct chain *chain, int *ret_lock, struct error *err) {
-    struct error why = { .kind = ERROR_NONE };
-
-    if (chain_lock(directory, chain, true, volume->fence, ret_lock, &why) == 0 ||
-        why.kind == ERROR_NOT_FOUND)
-        return 0;
-    return error_pass(err, &why);
-}
-
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
@@ -171,7 +161,7 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
     int named;
 
     if (!name || chain_read(directory, arena, name, &chain, err) < 0 ||
-        volume_file_lock(directory, volume, &chain, &lock, err) < 0 ||
+        chain_lock_to_delete(directory, &chain, volume->fence, &lock, err) < 0 ||
         (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
     if (chain.info) {

@@ -25,9 +25,6 @@ int volume_file_move(const struct directory *directory, const char *from, const 
                      struct error *err);
 /* The failure of that where the new name is another file's. */
 int volume_file_refuse_name(const char *from, const char *to, struct error *err);
-/* chain_lock(), alone, as long as there is a file to lock. */
-int volume_file_lock(const struct directory *directory, const struct driver_volume *volume,
-                     const struct chain *chain, int *ret_lock, struct error *err);
 /* -1 while a guest has it open; a missing file is not open. */
 int volume_file_check_unused(const struct directory *directory, const char *name,
                              struct error *err);

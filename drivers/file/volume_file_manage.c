@@ -112,7 +112,7 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
 
     if (!name || !volume_name_fits(volume->id) ||
         chain_read(directory, arena, name, &chain, err) < 0 ||
-        volume_file_lock(directory, volume, &chain, &lock, err) < 0 ||
+        chain_lock_to_delete(directory, &chain, volume->fence, &lock, err) < 0 ||
         (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
     if (chain_is_layered(&chain) || chain.deleted)

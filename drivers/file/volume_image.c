@@ -54,6 +54,8 @@ int volume_image_lock(const struct directory *directory, struct arena *arena,
         return -1;
     if (how == VOLUME_TO_GROW)
         return chain_lock_to_grow(directory, &chain, fence, ret_lock, err);
+    if (how == VOLUME_TO_DELETE)
+        return chain_lock_to_delete(directory, &chain, fence, ret_lock, err);
     return chain_lock(directory, &chain, how == VOLUME_ALONE, fence, ret_lock, err);
 }
 

@@ -24,8 +24,8 @@ static inline int64_t volume_image_bytes(int64_t size_gb) {
 int volume_image_open(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, int flags, struct volume_image *ret,
                       struct error *err);
-enum volume_lock { VOLUME_SHARED, VOLUME_ALONE, VOLUME_TO_GROW };
-/* chain_lock() or chain_lock_to_grow() of a volume. */
+enum volume_lock { VOLUME_SHARED, VOLUME_ALONE, VOLUME_TO_GROW, VOLUME_TO_DELETE };
+/* chain_lock(), chain_lock_to_grow() or chain_lock_to_delete() of a volume. */
 int volume_image_lock(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, enum volume_lock how,
                       const struct driver_fence *fence, int *ret_lock, struct error *err);

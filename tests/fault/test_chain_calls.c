@@ -520,14 +520,15 @@ START_TEST(a_late_create_changes_no_chain) {
 END_TEST
 
 /* Two other workers give the volume two more names, of which the late one knows the first. */
-static struct place *renamed;
+static struct place *other_place;
 
 static void others_rename(void) {
     struct driver_volume volume = A_VOLUME;
 
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(volume_file_rename(&renamed->directory, renamed->bench.arena, &volume,
-                                            i ? "third" : "other", &renamed->bench.err),
+        ck_assert_int_eq(volume_file_rename(&other_place->directory, other_place->bench.arena,
+                                            &volume, i ? "third" : "other",
+                                            &other_place->bench.err),
                          0);
         volume.name_id = "other";
     }
@@ -538,7 +539,7 @@ static bool late_rename(int snapshots, int n) {
     bool reached;
 
     open_chain(&place, snapshots);
-    renamed = &place;
+    other_place = &place;
     fault.meanwhile = others_rename;
     fail_nth(n, 0);
     rename_volume(&place);
@@ -558,6 +559,56 @@ START_TEST(a_late_rename_moves_no_file_of_a_chain) {
         int n = 1;
 
         while (late_rename(snapshots, n))
+            n++;
+        ck_assert_int_gt(n, 4);
+    }
+    forget_chains();
+}
+END_TEST
+
+/* A killed worker's last call may end only when the next one has begun. */
+static void remove_base(void) {
+    (void)syscall(SYS_unlinkat, other_place->directory.fd, FILE_NAME,
+                  0); /* this one may have done it */
+}
+
+static int drop_with_volume(struct place *place) {
+    struct driver_snapshot snapshot = snapshot_of(place, FIRST);
+    enum driver_outcome outcome;
+
+    snapshot.with_volume = true;
+    outcome = snapshot_file_delete(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                   NULL, &place->bench.err);
+    return outcome == DRIVER_DONE || outcome == DRIVER_WITH_VOLUME ? 0 : -1;
+}
+
+static bool lose_base(int (*call)(struct place *place), int n) {
+    autoplace struct place place;
+    int result;
+
+    open_chain(&place, 1);
+    other_place = &place;
+    fault.meanwhile = remove_base;
+    fail_nth(n, 0);
+    result = call(&place);
+    fault.meanwhile = NULL;
+    if (fault.countdown > 0)
+        return false;
+    fail_none();
+    ck_assert_msg(result == 0, "call %d: %s", n, place.bench.err.message);
+    ck_assert_msg(delete_volume(&place) == 0, "call %d: %s", n, place.bench.err.message);
+    check_deleted(&place, true);
+    return true;
+}
+
+START_TEST(a_delete_goes_on_though_a_killed_worker_removes_a_file) {
+    static int (*const deletes[])(struct place * place) = { drop_with_volume, delete_volume };
+
+    enter_tmpfs(NULL);
+    for (size_t i = 0; i < LENGTH(deletes); i++) {
+        int n = 1;
+
+        while (lose_base(deletes[i], n))
             n++;
         ck_assert_int_gt(n, 4);
     }
@@ -651,6 +702,8 @@ END_TEST
 CHECK_MAIN_LOOP("chain calls", true, NULL, NULL, 1, LENGTH(calls), chains_survive_every_failure,
                 a_header_that_the_disk_has_lost_is_written_again,
                 a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
-                a_late_rename_moves_no_file_of_a_chain, a_full_disk_leaves_the_chain_whole,
+                a_late_rename_moves_no_file_of_a_chain,
+                a_delete_goes_on_though_a_killed_worker_removes_a_file,
+                a_full_disk_leaves_the_chain_whole,
                 a_failed_merge_ends_on_a_full_disk_and_is_repeated,
                 a_volume_is_deleted_on_a_full_disk)
