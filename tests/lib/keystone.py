@@ -39,6 +39,8 @@ use_stderr = true
 connection = sqlite:///{directory}/keystone.db
 [fernet_tokens]
 key_repository = {directory}/fernet
+[fernet_receipts]
+key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
 [identity]
