@@ -225,6 +225,7 @@ int target_watch(struct target *target, struct error *err) {
     if (!target_serves(target))
         return result;
     scrub_recheck(target);
+    target_note_compared(target); /* a rebuilt one may have made up for one that fails */
     if (!target_job_is(target, TARGET_REBUILD) && remove_unknown_nodes(target, err) < 0)
         result = -1;
     if (result == 0)

@@ -561,6 +561,41 @@ START_TEST(a_replica_resumes_while_another_one_fails) {
 }
 END_TEST
 
+/* Too few lacked no write when all were compared; since then another one has joined. */
+START_TEST(a_failing_replica_leaves_when_another_one_is_rebuilt) {
+    struct target_scrub scrub = { 0 };
+
+    if (!own_mounts())
+        return;
+    mount_pools_of_replicas();
+    serve();
+    write_some(20);
+    assert_done(target_evict(target, uids[1], &err));
+    kill_daemon();
+    lose_write_logs();
+    serve();
+    assert_voters(2);
+    fill(2);
+    checker_send(&checker, 10);
+    ck_assert(!checker_wait(&checker));
+    watch();
+    make_space(2);
+    ck_assert(checker_recover(&checker));
+    watch();
+    ck_assert_uint_eq(status.failed, 1);
+    compare_all(&scrub);
+    ck_assert_int_eq(scrub.undecided, 0);
+    ck_assert(status.resynchronizing);
+    rebuild(1);
+    for (int i = 0; i < 2; i++)
+        watch();
+    assert_voters(2);
+    ck_assert(!status.resynchronizing && !status.replicas[2].votes);
+    read_all();
+    unmount_pools_of_replicas();
+}
+END_TEST
+
 START_TEST(a_volume_with_two_full_pools_starts) {
     if (!own_mounts())
         return;
@@ -628,7 +663,9 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end, a_read_only_pool_is
                 blocks_are_read_that_two_full_pools_have_refused,
                 a_replica_that_fails_during_a_resynchronization_leaves_after_it,
                 a_replica_that_fails_while_others_are_compared_hides_no_difference,
-                a_replica_resumes_while_another_one_fails, a_volume_with_two_full_pools_starts,
+                a_replica_resumes_while_another_one_fails,
+                a_failing_replica_leaves_when_another_one_is_rebuilt,
+                a_volume_with_two_full_pools_starts,
                 a_restart_decides_about_blocks_that_a_full_pool_has_refused,
                 a_replica_joins_beside_one_that_takes_no_state,
                 a_replica_stays_while_another_may_have_missed_a_write)

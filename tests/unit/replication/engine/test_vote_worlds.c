@@ -250,6 +250,16 @@ static bool resume(struct world *world, unsigned argument) {
     return argument == 0 && target_resume(&target, &err) == 0;
 }
 
+/* The node requests that where too few others have each write, or blocks have no majority. */
+static bool resume_needed(struct world *world, unsigned argument) {
+    unsigned complete = 0;
+
+    for (unsigned i = 0; i < REPLICAS; i++)
+        complete += world->state[i] == MEMBER_IS_VOTING;
+    return (complete < NEEDED || (target_is_resynchronizing(&target) && world->refused)) &&
+           resume(world, argument);
+}
+
 /* Differences are noted when reports have been received. */
 static bool compare(struct world *world, unsigned argument) {
     unsigned block = world->compared;
@@ -273,6 +283,13 @@ static bool compare(struct world *world, unsigned argument) {
     target.compared_bytes++;
     target_note_compared(&target);
     return true;
+}
+
+/* As target_watch() does. */
+static bool note(struct world *world, unsigned argument) {
+    (void)world;
+    target_note_compared(&target);
+    return argument == 0;
 }
 
 static bool compare_again(struct world *world, unsigned argument) {
@@ -343,9 +360,11 @@ static const struct step {
     { write_block, BLOCKS *(ALL + 1), false },
     { report, REPLICAS, true },
     { evict, REPLICAS, true },
-    { resume, 1, true },
+    { resume, 1, false },
+    { resume_needed, 1, true },
     { compare, 1, true },
     { compare_again, 1, true },
+    { note, 1, true },
     { decide, 1, true },
     { repair, REPLICAS, true },
     { rebuild, REPLICAS, true },
