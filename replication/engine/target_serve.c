@@ -114,6 +114,7 @@ static struct member *admit_rebuilt(struct target *target) {
 static int serve(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct member *new;
+    struct error reason = { 0 };
     struct change change = { 0 };
     struct logs logs;
 
@@ -122,12 +123,12 @@ static int serve(struct target *target, struct error *err) {
     if (target_launch(target, err) < 0)
         return -1;
     new = admit_rebuilt(target);
-    add_replicas(target, err);
+    add_replicas(target, &reason);
     if (new &&member_votes(new))
         change.with = new->replica.uid;
     logs_read(target, arena, &logs);
     if (generation_change(target, change, err) < 0)
-        return -1;
+        return reason.message[0] ? error_context(err, "%s", reason.message) : -1;
     assert(target->current.count >= generation_needed(&target->current));
     logs_begin(target, &logs);
     if (graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
