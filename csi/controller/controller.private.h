@@ -123,7 +123,7 @@ struct controller_kind {
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
                    const char *unreported, struct error *err);
     size_t metadata_at; /* offset in a row, of objects with CSI_UNREPORTED_KEY */
-    /* The code of a failed create, unless its reason has another one, and what could not be done. */
+    /* Of a failed create: the code, unless the reason has another one, and the text. */
     enum grpc_code create_failed;
     const char *create_failure; /* "could not be created" */
     /* Has it parts that may be the reason of a refusal, and are being deleted or otherwise in a
@@ -162,8 +162,7 @@ int controller_drop_unreported(const struct grpc_call *call, const struct client
 int controller_discard_failed(const struct grpc_call *call, const struct client *api,
                               const struct controller_kind *kind, const void *row,
                               struct error *err);
-/* Waits until it is created, maybe by an earlier call for its name.  What could not be created is
- * discarded. */
+/* Waits until it is created, maybe by an earlier call for its name.  A failed one is discarded. */
 int controller_wait_created(const struct grpc_call *call, const struct client *api,
                             const struct controller_kind *kind, void *row, struct error *err);
 /*

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Free space that is worth an attempt after lack of it: that much more than twice what there was. */
+/* So much more free space than twice the former is worth an attempt after lack of it. */
 #define REBUILD_SPACE_BYTES (INT64_C(1) << 20)
 
 #define REBUILD_FAILURE_SNAPSHOT "snapshot" /* in place of a replica */

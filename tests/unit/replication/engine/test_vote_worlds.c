@@ -35,7 +35,7 @@ static uint32_t known;
 
 static struct target target;
 
-/* ---- what a client reads ---- */
+/* ---- the content for clients ---- */
 
 static bool votes(const struct world *world, unsigned i) {
     return world->state[i] >= MEMBER_IS_VOTING;
@@ -93,7 +93,7 @@ static void check(const struct world *world) {
 
 /* ---- visited worlds ---- */
 
-/* The same world with the replicas in this order, whatever happened before. */
+/* The same world with the replicas in this order, without its past. */
 static struct world reorder(const struct world *world, const uint8_t *order) {
     struct world ret = *world;
 
@@ -164,7 +164,7 @@ static uint32_t find(const struct world *given, bool add) {
 
 static const char *const uids[REPLICAS] = { "a", "b", "c" };
 
-/* A target is large: only what a step reads or changes is set again. */
+/* A target is large: only the fields that a step reads or changes are set again. */
 static void begin(void) {
     target = (struct target){ .count = REPLICAS,
                               .size_bytes = BLOCKS,
@@ -199,7 +199,7 @@ static void save(struct world *world) {
     }
 }
 
-/* ---- what happens: false, it cannot ---- */
+/* ---- steps: false, it cannot happen ---- */
 
 /* `argument`: the block, and the replicas that miss the write. */
 static bool write_block(struct world *world, unsigned argument) {
