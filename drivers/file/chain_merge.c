@@ -483,10 +483,6 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
         struct merge merge;
         int merged = find_merge(work, chain, id, file, &merge, err), place, covered;
 
-        if (merged > 0)
-            merged = chain_reread(work->directory, chain, err) < 0
-                         ? -1
-                         : find_merge(work, chain, id, file, &merge, err);
         if (merged < 0)
             return -1;
         /* One that the headers lead to again is merged without a guest. */
@@ -518,11 +514,14 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
     return write_info(work, chain, info, err) < 0 ? -1 : read_again(work, chain, err);
 }
 
-/* Those before which others must end are noted as unflushed. */
+/* Those before which others must end are noted as unflushed.  The headers are those on the disk,
+ * also where the kernel has lost one that an earlier call has put back. */
 static int end_merges(const struct chain_work *work, struct chain *chain, bool only_repair,
                       struct error *err) {
     const json_t *before = chain->info;
 
+    if (chain_has_notes(chain) && chain_reread(work->directory, chain, err) < 0)
+        return -1;
     for (size_t i = LENGTH(keys); i-- > 0;) {
         json_t *notes = json_object_get(before, keys[i]);
         const char *id;

@@ -15,6 +15,7 @@
 /* Of the volume and its snapshots "1" and "2": the letter written before each, and last. */
 #define FIRST  "1"
 #define SECOND "2"
+#define THIRD  "3"
 
 static bool does_io(struct place *place, const char *name, const char *format,
                     const char *command) {
@@ -407,6 +408,73 @@ START_TEST(a_header_that_the_disk_has_lost_is_written_again) {
 }
 END_TEST
 
+/* ---- the same, where a pull is undone ---- */
+
+static int connect_volume(struct place *place) {
+    struct volume_image image;
+
+    return volume_file_connect(&place->directory, place->bench.arena, &place->volume, &image,
+                               &place->bench.err);
+}
+
+static int read_volume(struct place *place) {
+    const struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 1 };
+    autosource struct image_source source = NO_SOURCE;
+
+    return image_source_open_volume(&place->directory, place->bench.arena, &place->volume, &copy,
+                                    &source, &place->bench.err);
+}
+
+static int take_third(struct place *place) {
+    return make_snapshot(place, THIRD);
+}
+
+static int (*const uses[])(struct place *place) = { connect_volume, read_volume, take_third };
+
+/* A guest's host has pulled a file into the active one, and QEMU was killed in front of its flush.
+ * The header that leads to the file again is lost by the n-th flush: 1 that was reached. */
+static bool survive_lost_undoing(size_t use, unsigned n) {
+    const char *const name = FILE_NAME "." SECOND;
+    autoplace struct place place;
+    bool reached;
+    int result;
+
+    open_chain(&place, 2);
+    ck_assert(does_io(&place, FILE_NAME "." FIRST, "qcow2", "write -P 2 50M 64k"));
+    ck_assert_int_eq(request_for_second(&place), 0);
+    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-u", "-f", "qcow2", "-b", FILE_NAME, "-F",
+                               "raw", directory_path(&place.directory, place.bench.arena, name)),
+                     0);
+    lossy_watch(place.directory.fd, name);
+    lossy.fail_at = n;
+    result = uses[use](&place);
+    reached = lossy.fail_at == 0;
+    lossy.fail_at = 0;
+    ck_assert_int_eq(result, reached ? -1 : 0);
+    ck_assert_msg(uses[use](&place) == 0, "flush %u: %s", n, place.bench.err.message);
+    if (lossy.lost) { /* a guest reads the disk itself */
+        autoclose int fd = openat(place.directory.fd, name, O_RDONLY | O_CLOEXEC);
+
+        lossy_read_disk(fd);
+    }
+    lossy.file = 0;
+    ck_assert_msg(does_io(&place, name, "qcow2", "read -P 2 50M 64k"), "%zu, flush %u", use, n);
+    return reached;
+}
+
+START_TEST(a_lost_header_that_undoes_a_pull_is_written_again) {
+    enter_tmpfs(NULL);
+    for (size_t use = 0; use < LENGTH(uses); use++) {
+        unsigned n = 1;
+
+        while (survive_lost_undoing(use, n))
+            n++;
+        ck_assert_uint_gt(n, 2);
+    }
+    forget_chains();
+}
+END_TEST
+
 /* ---- late workers ---- */
 
 struct lease {
@@ -701,6 +769,7 @@ END_TEST
 
 CHECK_MAIN_LOOP("chain calls", true, NULL, NULL, 1, LENGTH(calls), chains_survive_every_failure,
                 a_header_that_the_disk_has_lost_is_written_again,
+                a_lost_header_that_undoes_a_pull_is_written_again,
                 a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
                 a_late_rename_moves_no_file_of_a_chain,
                 a_delete_goes_on_though_a_killed_worker_removes_a_file,
