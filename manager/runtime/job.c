@@ -213,8 +213,8 @@ static int record_body(struct work *work, void *arg, struct error *err) {
     return unwanted_object_record(work, arg, err);
 }
 
-/* False: the manager stops. */
-static bool pause_for(struct manager *manager, int64_t pause_us) {
+bool job_pause(struct job *job, int64_t pause_us) {
+    struct manager *manager = job->manager;
     int64_t until_us = clock_monotonic_us() + pause_us;
     bool stops;
 
@@ -259,8 +259,7 @@ int job_clean_up(struct job *job, const struct job_clean_up *clean_up, bool cont
                      job->operation.object_id, "reason", why.message, NULL);
             return 0;
         }
-    } while (++failures < CLEAN_UP_ATTEMPTS &&
-             pause_for(job->manager, backoff_pause_us(&pauses, failures)));
+    } while (++failures < CLEAN_UP_ATTEMPTS && job_pause(job, backoff_pause_us(&pauses, failures)));
     /* One that may be wanted must not be reported as unwanted: an operator destroys it. */
     log_event(known ? LOG_WARNING : LOG_INFO, &job->context.log,
               known ? "unwanted object may be left on the backend"

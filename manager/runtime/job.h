@@ -184,6 +184,8 @@ extern const struct job_clean_up clean_up_volume, clean_up_snapshot, clean_up_as
  */
 int job_clean_up(struct job *job, const struct job_clean_up *clean_up, bool continued,
                  struct error *err);
+/* While the database refuses; none in a manager without threads.  False: it stops. */
+bool job_pause(struct job *job, int64_t pause_us);
 /* Had the operation no earlier worker?  One from before the start of this manager may have had one:
  * claims are not synced. */
 bool job_is_first(const struct job *job);

@@ -4,6 +4,7 @@
 #include "manager/runtime/job.h"
 
 #include "common/assert.h"
+#include "common/backoff.h"
 
 /* Intervals of recording and of logging the progress. */
 #define PROGRESS_NOTE_US (2 * SECOND_US)
@@ -25,21 +26,35 @@ static int wanted_body(struct work *work, void *arg, struct error *err) {
                : held;
 }
 
-static bool fence_holds(const struct driver_fence *fence) {
-    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+static bool is_within_lease(struct job *job) {
     struct manager *manager = job->manager;
-    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
-    struct work base = job->base;
     int64_t safe_until_us;
-    struct error err;
-    bool holds;
 
-    base.arena = arena;
     pthread_mutex_lock(&manager->lock);
     safe_until_us = job->running.safe_until_us;
     pthread_mutex_unlock(&manager->lock);
-    holds = work_read(manager->settings.db, &base, wanted_body, job, &err) > 0 &&
-            clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+    return clock_steady_us(manager->settings.settings->clock) < safe_until_us;
+}
+
+/* A database that refuses is queried again until the lease ends: a restart of its server must not
+ * end hours of copying.  Then another manager may reach it, and needs the locks of this worker. */
+static bool fence_holds(const struct driver_fence *fence) {
+    static const struct backoff_limits pauses = { .first_us = SECOND_US / 10,
+                                                  .most_us = SECOND_US };
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
+    struct work base = job->base;
+    struct error err;
+    unsigned failures = 0;
+    int wanted;
+    bool holds;
+
+    base.arena = arena;
+    do
+        wanted = work_read(job->manager->settings.db, &base, wanted_body, job, &err);
+    while (wanted < 0 && err.kind == ERROR_UNAVAILABLE && is_within_lease(job) &&
+           job_pause(job, backoff_pause_us(&pauses, ++failures)));
+    holds = wanted > 0 && is_within_lease(job);
     job->fenced_off |= !holds;
     return holds;
 }

@@ -210,8 +210,65 @@ START_TEST(a_fence_that_has_refused_once_is_no_failure) {
 }
 END_TEST
 
-static struct world *sleeper;
 static const struct db_engine *engine;
+
+/* ---- a database that refuses ---- */
+
+static struct {
+    struct world *world;
+    struct db_engine engine;
+    unsigned seconds;
+} outage;
+
+static int read_or_refuse(struct db *db, db_body *body, void *arg, struct error *err) {
+    if (outage.seconds == 0)
+        return engine->read(db, body, arg, err);
+    outage.seconds--;
+    outage.world->now_us += SECOND_US;
+    return error_set(err, ERROR_UNAVAILABLE, "The database is away.");
+}
+
+static struct fault_decision the_database_goes(void *arg, const char *call, const char *id) {
+    struct world *world = arg;
+
+    (void)id;
+    if (strcmp(call, "extend_volume") == 0) {
+        world->decide = NULL;
+        world->db->engine = &outage.engine;
+    }
+    return passes;
+}
+
+/* Hours of copying would be lost with each restart of a database server.  Beyond the lease another
+ * manager may reach the database, and needs the locks of this one. */
+START_TEST(a_database_that_refuses_within_a_lease_ends_no_work) {
+    static const unsigned seconds[] = { 5, 60 };
+
+    for (unsigned i = 0; i < LENGTH(seconds); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 2);
+
+        engine = world->db->engine;
+        outage.world = world;
+        outage.engine = *engine;
+        outage.engine.read = read_or_refuse;
+        outage.seconds = seconds[i];
+        world->decide = the_database_goes;
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+        ck_assert_uint_eq(outage.seconds > 0, i);
+        outage.seconds = 0;
+        ck_assert_int_eq(world_real_gb(world, id), i ? 2 : 5);
+        world_advance(world, 2);
+        world_settle(world);
+        world->db->engine = engine;
+        assert_volume(world, id, "available", 5);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+static struct world *sleeper;
 
 /* Another thread of the process gets the operation before the sleeper has looked up. */
 static void sleep_after_commit(struct db *db, struct db_job *job) {
@@ -434,6 +491,7 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_late_create_ends_nothing, a_late_create_leaves_no_object,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
+           a_database_that_refuses_within_a_lease_ends_no_work,
            two_threads_of_a_process_never_have_one_operation,
            leases_of_other_processes_outlive_a_start,
            a_create_of_an_earlier_boot_may_have_left_a_file,
