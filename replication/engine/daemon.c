@@ -8,6 +8,7 @@
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/daemon_release.h"
 #include "replication/engine/deadline.h"
+#include "replication/engine/qmp.h"
 #include "replication/engine/write_log.h"
 
 #include <errno.h>
@@ -191,19 +192,32 @@ static const char *last_output(struct arena *arena, const char *run) {
     return arena_text(arena, text);
 }
 
-/* It writes its pid file when all sockets listen. */
-static int await_pid_file(const char *run, int64_t timeout_ms, struct error *err) {
+static int not_ready(const char *run, struct error *err) {
+    return daemon_runs(run) ? error_set(err, ERROR_UNAVAILABLE, "it does not become ready")
+                            : error_set(err, ERROR_BACKEND, "it ended");
+}
+
+static int open_monitor(const char *run, int64_t *until_us, struct qmp **ret, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *pid_file = daemon_path(arena, run, "pid");
-    int64_t until_us = deadline_after_us(timeout_ms);
+    const char *path = daemon_path(arena, run, "qmp");
     unsigned pauses = 0;
 
-    while (access(pid_file, F_OK) < 0) {
-        if (!daemon_runs(run))
-            return error_set(err, ERROR_BACKEND, "the storage daemon ended: %s",
-                             last_output(arena, run));
-        if (!deadline_pause_again(&pauses, &until_us))
-            return error_set(err, ERROR_UNAVAILABLE, "the storage daemon does not become ready");
+    while (qmp_open(path, ret, err) < 0) {
+        if (!daemon_runs(run) || !deadline_pause_again(&pauses, until_us))
+            return not_ready(run, err);
+    }
+    return 0;
+}
+
+/* It writes its pid file when all sockets listen. */
+static int await_pid_file(const char *run, int64_t *until_us, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, run, "pid");
+    unsigned pauses = 0;
+
+    while (access(path, F_OK) < 0) {
+        if (!daemon_runs(run) || !deadline_pause_again(&pauses, until_us))
+            return not_ready(run, err);
     }
     return 0;
 }
@@ -220,6 +234,11 @@ static const char *escaped(struct arena *arena, const char *value) {
     return text;
 }
 
+/*
+ * It waits for the first client of its monitor before it makes the monitor.  If it did not, the
+ * first client might connect while the thread of the monitor takes the socket over: QEMU 7.2 then
+ * uses objects of the connection in both threads, loses bytes of commands, and may crash.
+ */
 int daemon_begin(const char *run, const char *program, struct error *err) {
     static const char *const stale[] = { "qmp", "nbd", "pid" };
     autoarena struct arena *arena = arena_new();
@@ -227,7 +246,7 @@ int daemon_begin(const char *run, const char *program, struct error *err) {
     const char *const arguments[] = {
         program,
         "--chardev",
-        arena_format(arena, "socket,path=%s/qmp,server=on,wait=off,id=monitor", path),
+        arena_format(arena, "socket,path=%s/qmp,server=on,wait=on,id=monitor", path),
         "--monitor",
         "chardev=monitor",
         "--nbd-server",
@@ -246,17 +265,26 @@ int daemon_begin(const char *run, const char *program, struct error *err) {
     return launch_daemon(run, arguments, err);
 }
 
-int daemon_await_ready(const char *run, int64_t timeout_ms, struct error *err) {
+int daemon_await_ready(const char *run, int64_t timeout_ms, struct qmp **ret, struct error *err) {
+    int64_t until_us = deadline_after_us(timeout_ms);
+    autoarena struct arena *arena = arena_new();
+    struct qmp *qmp = NULL;
     struct error ignored;
 
-    if (await_pid_file(run, timeout_ms, err) == 0)
+    if (open_monitor(run, &until_us, &qmp, err) == 0 && qmp_negotiate(qmp, timeout_ms, err) == 0 &&
+        await_pid_file(run, &until_us, err) == 0) {
+        *ret = qmp;
         return 0;
+    }
+    qmp_close(qmp);
     daemon_kill(run, timeout_ms, &ignored);
-    return -1;
+    return error_context(err, "starting a storage daemon (its last output: %s)",
+                         last_output(arena, run));
 }
 
-int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err) {
-    return daemon_begin(run, program, err) < 0 ? -1 : daemon_await_ready(run, timeout_ms, err);
+int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct qmp **ret,
+                 struct error *err) {
+    return daemon_begin(run, program, err) < 0 ? -1 : daemon_await_ready(run, timeout_ms, ret, err);
 }
 
 /* ---- end ---- */

@@ -29,12 +29,15 @@ int daemon_lock(const char *run, int *ret, struct error *err);
 
 bool daemon_runs(const char *run);
 
-/* The caller holds RUN/lock and no daemon runs. On success it listens at both sockets; otherwise it
- * was ended. */
-int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct error *err);
+struct qmp;
+
+/* The caller holds RUN/lock and no daemon runs. On success it listens at both sockets and *ret is
+ * its monitor; otherwise it was ended. */
+int daemon_start(const char *run, const char *program, int64_t timeout_ms, struct qmp **ret,
+                 struct error *err);
 /* The two parts of a start: the second waits. */
 int daemon_begin(const char *run, const char *program, struct error *err);
-int daemon_await_ready(const char *run, int64_t timeout_ms, struct error *err);
+int daemon_await_ready(const char *run, int64_t timeout_ms, struct qmp **ret, struct error *err);
 
 /* 0: it has ended, or did not run. ERROR_UNAVAILABLE: the kernel does not end the process. */
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err);

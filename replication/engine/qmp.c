@@ -256,20 +256,7 @@ bool qmp_events_lost(struct qmp *qmp) {
 
 /* ---- begin and end ---- */
 
-static int await_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
-                          struct error *err) {
-    int64_t until_us = deadline_after_us(timeout_ms);
-    json_t *greeting;
-
-    if (await_answer(qmp, &until_us, &greeting, err) < 0)
-        return -1;
-    json_keep(arena, greeting);
-    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");
-}
-
-static int qmp_begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
-                     struct error *err) {
-    autoarena struct arena *arena = arena_new();
+int qmp_open(const char *path, struct qmp **ret, struct error *err) {
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct qmp *qmp;
@@ -284,26 +271,39 @@ static int qmp_begin(const char *path, int64_t timeout_ms, bool negotiates, stru
     qmp = heap_new(sizeof(*qmp));
     qmp->fd = take_fd(fd);
     qmp->first_id = qmp->next_id = clock_boottime_us(); /* no former client had these ids */
-    if (await_greeting(qmp, arena, timeout_ms, err) < 0 ||
-        (negotiates &&
-         qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err) < 0)) {
-        qmp_close(qmp);
-        return error_context(err, "the monitor at %s", path);
-    }
     *ret = qmp;
     return 0;
 }
 
-int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
-    return qmp_begin(path, timeout_ms, true, ret, err);
+static int await_greeting(struct qmp *qmp, int64_t timeout_ms, struct error *err) {
+    int64_t until_us = deadline_after_us(timeout_ms);
+    autoarena struct arena *arena = arena_new();
+    json_t *greeting;
+
+    if (await_answer(qmp, &until_us, &greeting, err) < 0)
+        return -1;
+    json_keep(arena, greeting);
+    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");
 }
 
-int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err) {
+int qmp_negotiate(struct qmp *qmp, int64_t timeout_ms, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    return await_greeting(qmp, timeout_ms, err) < 0
+               ? -1
+               : qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err);
+}
+
+int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
     struct qmp *qmp;
 
-    if (qmp_begin(path, timeout_ms, false, &qmp, err) < 0)
+    if (qmp_open(path, &qmp, err) < 0)
         return -1;
-    qmp_close(qmp);
+    if (qmp_negotiate(qmp, timeout_ms, err) < 0) {
+        qmp_close(qmp);
+        return error_context(err, "the monitor at %s", path);
+    }
+    *ret = qmp;
     return 0;
 }
 

@@ -24,14 +24,10 @@ struct qmp;
 /* Waits for the greeting and negotiates. A server has one client at a time: a second one receives
  * no greeting. */
 int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err);
+/* The two parts of it, for a daemon that starts: the first sends nothing and does not wait. */
+int qmp_open(const char *path, struct qmp **ret, struct error *err);
+int qmp_negotiate(struct qmp *qmp, int64_t timeout_ms, struct error *err);
 void qmp_close(struct qmp *qmp); /* NULL is fine */
-/*
- * To be called once for a daemon that has just started, before any qmp_connect(). The very first
- * client may connect while the daemon moves the socket from one thread to another: both then read
- * from it, and bytes of commands are lost. This client sends nothing and disconnects after the
- * greeting.
- */
-int qmp_await_ready(const char *path, int64_t timeout_ms, struct error *err);
 
 /* Takes `arguments`, which may be NULL. *ret, of the arena, is the return value of the command;
  * `ret` may be NULL. */

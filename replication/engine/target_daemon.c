@@ -37,13 +37,9 @@ int target_kill(struct target *target, struct error *err) {
 }
 
 int target_launch(struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-
-    if (end_daemon(target, err) < 0 ||
-        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
-        qmp_await_ready(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
-        return -1;
-    return target_connect(target, err);
+    return end_daemon(target, err) < 0
+               ? -1
+               : daemon_start(target->run, target->program, target->timeout_ms, &target->qmp, err);
 }
 
 int target_end_export(struct target *target, struct error *err) {

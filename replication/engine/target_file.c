@@ -284,9 +284,7 @@ static int launch(struct target *target, struct error *err) {
     if (!target->file_begun && begin_daemon(target, err) < 0)
         return -1;
     target->file_begun = false;
-    if (daemon_await_ready(run, target->timeout_ms, err) < 0 ||
-        qmp_await_ready(daemon_path(arena, run, "qmp"), target->timeout_ms, err) < 0 ||
-        qmp_connect(daemon_path(arena, run, "qmp"), target->timeout_ms, &target->file, err) < 0)
+    if (daemon_await_ready(run, target->timeout_ms, &target->file, err) < 0)
         return -1;
     assert(target->file && target->size_bytes > 0);
     if (add_source(target, source, err) < 0 ||

@@ -150,15 +150,11 @@ static int listen_somewhere(const struct launch *launch, unsigned *ret_port, str
 int nbd_server_start(const struct nbd_server_settings *settings, const char *run,
                      const struct nbd_server_request *request, unsigned *ret_port, struct qmp **ret,
                      struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *monitor = daemon_path(arena, run, "qmp");
     struct launch launch = { .settings = settings, .request = request };
 
     if (request->client && !settings->tls_directory)
         return error_set(err, ERROR_BAD_REQUEST, "Exports to other hosts need certificates.");
-    if (daemon_start(run, settings->program, settings->timeout_ms, err) < 0 ||
-        qmp_await_ready(monitor, settings->timeout_ms, err) < 0 ||
-        qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) < 0)
+    if (daemon_start(run, settings->program, settings->timeout_ms, &launch.qmp, err) < 0)
         return -1;
     /* The daemon starts with a socket of this host, without exports. */
     if (add_credentials(&launch, err) < 0 || execute(&launch, "nbd-server-stop", NULL, err) < 0 ||

@@ -98,14 +98,9 @@ static void await_answers(int fd, int count) {
 }
 
 static void begin_daemon(void) {
-    autoarena struct arena *arena = arena_new();
-    const char *path = daemon_path(arena, run, "qmp");
-
     if (mkdir(run, 0700) < 0)
         ck_assert_int_eq(errno, EEXIST);
-    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
-    assert_done(qmp_await_ready(path, TIMEOUT_MS, &err));
-    assert_done(qmp_connect(path, TIMEOUT_MS, &qmp, &err));
+    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &qmp, &err));
     execute("blockdev-add", json_pack("{s:s, s:s, s:I}", "driver", "null-co", "node-name", "source",
                                       "size", (json_int_t)SOURCE_SIZE));
     execute("block-export-add",

@@ -33,9 +33,7 @@ static void begin_program(void) {
     logs = write_log_directory(arena, run);
     if (mkdir(run, 0700) < 0)
         ck_assert_int_eq(errno, EEXIST);
-    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
-    assert_done(qmp_await_ready(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
-    assert_done(qmp_connect(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &qmp, &err));
+    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &qmp, &err));
 }
 
 static void add_file(const char *node, const char *aio, const char *path) {

@@ -8,6 +8,7 @@
 #include "replication/engine/daemon.h"
 #include "replication/engine/deadline.h"
 #include "replication/engine/nbd_client.h"
+#include "replication/engine/qmp.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/wall.h"
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #define LIMIT_MS 20000
 
@@ -29,6 +31,7 @@ static unsigned suspensions; /* of the next waits */
 static bool becomes_ready;   /* after them */
 static bool suspends_send;   /* the next one */
 static bool ran;             /* the daemon, after the last one */
+static int monitor = -1, client = -1;
 
 static void make_file(const char *path, const char *text, mode_t mode) {
     autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
@@ -36,11 +39,42 @@ static void make_file(const char *path, const char *text, mode_t mode) {
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
 }
 
+static void listen_as_monitor(void) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char path[80];
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/qmp", run);
+    monitor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    ck_assert_int_eq(bind(monitor, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(monitor, 1), 0);
+    snprintf(path, sizeof(path), "%s/pid", run);
+    make_file(path, "", 0600);
+}
+
+/* Its clients wait for it in poll(). */
+static void answer_as_monitor(void) {
+    static const char greeting[] = "{\"QMP\": {}}\n";
+    char request[256] = "", text[300];
+    const char *id;
+
+    if (client < 0) {
+        client = accept4(monitor, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (client >= 0)
+            ck_assert_int_gt(write(client, greeting, strlen(greeting)), 0);
+    } else if (read(client, request, sizeof(request) - 1) > 0) {
+        id = strstr(request, "\"id\":");
+        ck_assert_ptr_nonnull(id);
+        snprintf(text, sizeof(text), "{\"return\": {}, %s", id);
+        ck_assert_int_gt(write(client, text, strlen(text)), 0);
+    }
+}
+
 /* In place of the C library's. */
 int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
     struct timespec time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
-    char path[80];
 
+    if (suspensions == 0 && monitor >= 0)
+        answer_as_monitor();
     if (suspensions == 0)
         return ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
     ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 100000000 }, NULL); /* a kill takes effect */
@@ -48,9 +82,8 @@ int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
     if (--suspensions > 0)
         return 0;
     ran = daemon_runs(run);
-    snprintf(path, sizeof(path), "%s/pid", run);
     if (becomes_ready)
-        make_file(path, "", 0600);
+        listen_as_monitor();
     return 0;
 }
 
@@ -87,8 +120,15 @@ static void end(void) {
 }
 
 static void start(void) {
-    ck_assert_msg(daemon_start(run, program, LIMIT_MS, &err) == 0, "%s", err.message);
+    struct qmp *qmp;
+
+    ck_assert_msg(daemon_start(run, program, LIMIT_MS, &qmp, &err) == 0, "%s", err.message);
     ck_assert(daemon_runs(run));
+    qmp_close(qmp);
+    close(client);
+    close(monitor);
+    client = monitor = -1;
+    becomes_ready = false;
 }
 
 START_TEST(a_suspended_start_continues) {
@@ -127,12 +167,31 @@ END_TEST
 
 START_TEST(a_daemon_that_does_not_become_ready_has_no_more_than_its_time) {
     int64_t begun_us = clock_boottime_us();
+    struct qmp *qmp;
 
     becomes_ready = false;
-    ck_assert_int_eq(daemon_start(run, program, 300, &err), -1);
+    ck_assert_int_eq(daemon_start(run, program, 300, &qmp, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert(!daemon_runs(run));
     ck_assert_int_ge(clock_boottime_us() - begun_us, 300000);
+}
+END_TEST
+
+/* The thread of its monitor never takes the socket over while the first client connects.  The
+ * process that started it may have ended before it connected. */
+START_TEST(a_daemon_waits_for_its_first_client_and_can_be_ended) {
+    char path[80];
+
+    snprintf(path, sizeof(path), "%s/qmp", run);
+    ck_assert_msg(daemon_begin(run, "qemu-storage-daemon", &err) == 0, "%s", err.message);
+    while (access(path, F_OK) < 0)
+        ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 200000000 }, NULL);
+    snprintf(path, sizeof(path), "%s/pid", run);
+    ck_assert_int_lt(access(path, F_OK), 0);
+    ck_assert(daemon_runs(run));
+    ck_assert_msg(daemon_kill(run, LIMIT_MS, &err) == 0, "%s", err.message);
+    ck_assert(!daemon_runs(run));
 }
 END_TEST
 
@@ -183,5 +242,6 @@ CHECK_MAIN_WITH("deadline", adopt_daemons(), begin, end, a_suspended_start_conti
                 a_suspended_end_continues,
                 a_daemon_that_was_suspended_with_its_end_has_time_to_release_its_files,
                 a_daemon_that_does_not_become_ready_has_no_more_than_its_time,
-                a_pause_ends_at_the_deadline, a_request_whose_send_was_suspended_is_sent,
+                a_daemon_waits_for_its_first_client_and_can_be_ended, a_pause_ends_at_the_deadline,
+                a_request_whose_send_was_suspended_is_sent,
                 a_wait_that_takes_longer_than_it_can_was_suspended)
