@@ -25,7 +25,8 @@
 enum { CHECK_REPAIRED = 1, CHECK_RESTART = 2 };
 
 #define SECTOR          512
-#define XFS_IN_PROGRESS 126 /* offset in the first sector of the flag of an unfinished mkfs */
+#define START           2048 /* bytes: up to the end of an ext4's superblock */
+#define XFS_IN_PROGRESS 126  /* offset in the first sector of the flag of an unfinished mkfs */
 
 /* The fields with the size of an ext4: offsets in the superblock, which starts at 1024. */
 enum {
@@ -60,7 +61,7 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
     bool empty;
     int result;
-    char sector[SECTOR];
+    char start[START];
 
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", device);
@@ -83,11 +84,12 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
         snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
         return 0;
     }
-    /* Content at the start is data, even when libblkid does not know it: of a database, or
-     * encrypted. */
-    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+    /* Content at the start is data, even when libblkid does not know it: of a database, encrypted,
+     * or an ext4 with a damaged superblock, whose first sector is zeros.  An unfinished mkfs.ext4
+     * has not written its superblock. */
+    if (pread(fd, start, sizeof(start), 0) != sizeof(start))
         return error_errno(err, ERROR_BACKEND, "reading the volume");
-    empty = sector[0] == 0 && memcmp(sector, sector + 1, sizeof(sector) - 1) == 0;
+    empty = start[0] == 0 && memcmp(start, start + 1, sizeof(start) - 1) == 0;
     snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", empty ? "" : "data of an unknown kind");
     return 0;
 }
@@ -223,21 +225,22 @@ static bool is_mounted(const char *device) {
 
 /*
  * An interrupted mkfs is marked in the first sector, and such a file system cannot be mounted: it
- * contains no data.  Without that sector the device is blank again.
+ * contains no data.  With zeros at its start, the mark last, the device is blank again.
  */
 static int clear_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
                             struct error *err) {
     autoclose int fd = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
-    unsigned char sector[SECTOR];
+    unsigned char start[START];
 
     if (fd < 0)
         return errno == EBUSY ? 0 : error_errno(err, ERROR_BACKEND, "opening %s", device);
-    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+    if (pread(fd, start, sizeof(start), 0) != sizeof(start))
         return error_errno(err, ERROR_BACKEND, "reading %s", device);
-    if (memcmp(sector, "XFSB", 4) != 0 || sector[XFS_IN_PROGRESS] != 1)
+    if (memcmp(start, "XFSB", 4) != 0 || start[XFS_IN_PROGRESS] != 1)
         return 0;
-    memset(sector, 0, sizeof(sector));
-    if (pwrite(fd, sector, sizeof(sector), 0) != sizeof(sector) || fsync(fd) < 0)
+    memset(start, 0, sizeof(start));
+    if (pwrite(fd, start, START - SECTOR, SECTOR) != START - SECTOR || fsync(fd) < 0 ||
+        pwrite(fd, start, SECTOR, 0) != SECTOR || fsync(fd) < 0)
         return error_errno(err, ERROR_BACKEND, "clearing %s", device);
     *found = '\0';
     return 0;
