@@ -189,6 +189,30 @@ int replica_create_unless(const atomic_bool *abandoned, const struct replica *re
     return replica_create_with(replica, volume, &content, NULL, err);
 }
 
+int replica_remove_snapshots(const struct replica *replica, const char *ending, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    autodirectory DIR *list = directory < 0 ? NULL : fdopendir(directory);
+    const size_t prefix = strlen(REPLICA_SNAPSHOT), least = prefix + strlen(ending);
+    const struct dirent *entry;
+    int result = 0;
+
+    if (directory >= 0 && !list)
+        replica_errno(err, replica, "listing the snapshots");
+    if (!list)
+        return -1;
+    (void)take_fd(directory);
+    while (result == 0 && (entry = readdir(list))) {
+        size_t length = strlen(entry->d_name);
+
+        if (length >= least && strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
+            strcmp(entry->d_name + length - strlen(ending), ending) == 0 &&
+            unlinkat(dirfd(list), entry->d_name, 0) < 0)
+            result = replica_errno(err, replica, "removing a snapshot");
+    }
+    return result;
+}
+
+/* A complete file that is no snapshot yet would be taken for one of the next attempt. */
 int replica_reset(const struct replica *replica, const char *volume, int64_t maximum_bytes,
                   struct error *err) {
     autoclose int directory = replica_open(replica, err);
@@ -198,7 +222,8 @@ int replica_reset(const struct replica *replica, const char *volume, int64_t max
 
     begin_state(replica, volume, NULL, &state);
     if (lock < 0 || (data >= 0 && refuse_held(data, replica, err) < 0) ||
-        replica_put_state(directory, replica, &state, err) < 0)
+        replica_put_state(directory, replica, &state, err) < 0 ||
+        replica_remove_snapshots(replica, REPLICA_COMPLETE_SNAPSHOT, err) < 0)
         return -1;
     return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, false,
                      err);
@@ -291,28 +316,6 @@ void replica_probe_settled(const struct replica *replica, const char *volume,
 
 /* ---- deletion ---- */
 
-int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err) {
-    autoclose int directory = replica_open(replica, err);
-    autodirectory DIR *list = directory < 0 ? NULL : fdopendir(directory);
-    const size_t prefix = strlen(REPLICA_SNAPSHOT);
-    const struct dirent *entry;
-    char name[UUID_SIZE];
-    int result = 0;
-
-    if (directory >= 0 && !list)
-        replica_errno(err, replica, "listing the snapshots");
-    if (!list)
-        return -1;
-    (void)take_fd(directory);
-    while (result == 0 && (entry = readdir(list))) {
-        if (strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
-            (all || !uuid_parse(entry->d_name + prefix, name)) &&
-            unlinkat(dirfd(list), entry->d_name, 0) < 0)
-            result = replica_errno(err, replica, "removing a snapshot");
-    }
-    return result;
-}
-
 int replica_delete(const struct replica *replica, struct error *err) {
     static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
     autoclose int pool = replica_open_pool(replica, err);
@@ -330,7 +333,7 @@ int replica_delete(const struct replica *replica, struct error *err) {
     data = open_data(directory, O_RDONLY);
     if (data >= 0 && refuse_held(data, replica, err) < 0)
         return -1;
-    if (replica_remove_snapshots(replica, true, err) < 0)
+    if (replica_remove_snapshots(replica, "", err) < 0)
         return -1;
     /* The data first: as long as a state is there, the deletion is repeated. */
     for (size_t i = 0; i < LENGTH(names); i++) {

@@ -14,7 +14,8 @@ struct replica_content {
 };
 
 /* Prefix of snapshot files; the names of complete ones have a UUID after it. */
-#define REPLICA_SNAPSHOT "snapshot-"
+#define REPLICA_SNAPSHOT          "snapshot-"
+#define REPLICA_COMPLETE_SNAPSHOT ".complete" /* the end of a name, until it is a snapshot */
 
 #define DATA      "data"
 #define STATE     "state"
@@ -34,8 +35,8 @@ int replica_open(const struct replica *replica, struct error *err);
 /* Its data, a plain file, for reading and writing; or -1. */
 int replica_open_data(const struct replica *replica, struct error *err);
 
-/* Incomplete snapshots; `all`: and the complete ones. */
-int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err);
+/* Files of snapshots with names that end so; "": all. */
+int replica_remove_snapshots(const struct replica *replica, const char *ending, struct error *err);
 
 /* replica_create() with that content. */
 int replica_create_with(const struct replica *replica, const char *volume,

@@ -15,7 +15,8 @@
 
 #define PREFIX    REPLICA_SNAPSHOT
 #define BEGUN     ".new"
-#define NAME_MOST (sizeof(PREFIX) + UUID_SIZE + sizeof(BEGUN))
+#define COMPLETE  REPLICA_COMPLETE_SNAPSHOT
+#define NAME_MOST (sizeof(PREFIX) + UUID_SIZE + sizeof(COMPLETE))
 #define BLOCK     512 /* of st_blocks */
 #define PIECE     ((size_t)1 << 20)
 
@@ -25,13 +26,24 @@ static int fail(struct error *err, const struct replica *replica, const char *wh
     return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
 }
 
-static int name_files(const char *name, char whole[NAME_MOST], char begun[NAME_MOST],
-                      struct error *err) {
+struct names {
+    char whole[NAME_MOST], begun[NAME_MOST], complete[NAME_MOST];
+};
+
+static int name_files(const char *name, struct names *ret, struct error *err) {
     if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid snapshot name %.64s.", name);
-    snprintf(whole, NAME_MOST, PREFIX "%s", name);
-    snprintf(begun, NAME_MOST, PREFIX "%s" BEGUN, name);
+    snprintf(ret->whole, NAME_MOST, PREFIX "%s", name);
+    snprintf(ret->begun, NAME_MOST, PREFIX "%s" BEGUN, name);
+    snprintf(ret->complete, NAME_MOST, PREFIX "%s" COMPLETE, name);
     return 0;
+}
+
+static int remove_file(int directory, const char *name, const struct replica *replica,
+                       struct error *err) {
+    return unlinkat(directory, name, 0) < 0 && errno != ENOENT
+               ? fail(err, replica, "removing a snapshot")
+               : 0;
 }
 
 /* ---- making ---- */
@@ -43,45 +55,68 @@ const char *replica_snapshot_path(struct arena *arena, const struct replica *rep
 
 int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
                            struct arena *arena, const char **ret, struct error *err) {
-    char whole[NAME_MOST], begun[NAME_MOST];
     autoclose int directory = -1, fd = -1;
+    struct names names;
 
-    if (name_files(name, whole, begun, err) < 0)
+    if (name_files(name, &names, err) < 0)
         return -1;
     directory = replica_open(replica, err);
-    if (directory < 0)
+    if (directory < 0 || remove_file(directory, names.begun, replica, err) < 0 ||
+        remove_file(directory, names.complete, replica, err) < 0)
         return -1;
-    if (unlinkat(directory, begun, 0) < 0 && errno != ENOENT)
-        return fail(err, replica, "removing a snapshot");
-    fd = openat(directory, begun, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = openat(directory, names.begun, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, size_bytes) < 0)
         return fail(err, replica, "making a snapshot");
     *ret = replica_snapshot_path(arena, replica, name);
     return 0;
 }
 
-static int end(const struct replica *replica, const char *name, const atomic_bool *abandoned,
-               struct error *err) {
-    char whole[NAME_MOST], begun[NAME_MOST];
-    autoclose int directory = -1, fd = -1;
+/* The incomplete one is on the disk, and has that name then. */
+static int keep_as(const struct replica *replica, const struct names *names, const char *next,
+                   const atomic_bool *abandoned, struct error *err) {
+    autoclose int directory = replica_open(replica, err), fd = -1;
 
-    if (name_files(name, whole, begun, err) < 0)
-        return -1;
-    directory = replica_open(replica, err);
     if (directory < 0)
         return -1;
-    fd = openat(directory, begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(directory, names->begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
         return fail(err, replica, "keeping a snapshot");
     if (abandoned && atomic_load(abandoned))
-        return error_set(err, ERROR_UNAVAILABLE, "The snapshot %s was abandoned.", name);
-    if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The snapshot %s was abandoned.", next);
+    if (renameat(directory, names->begun, directory, next) < 0 || fsync(directory) < 0)
         return fail(err, replica, "keeping a snapshot");
     return 0;
 }
 
 int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err) {
-    return end(replica, name, NULL, err);
+    struct names names;
+
+    return name_files(name, &names, err) < 0 ? -1
+                                             : keep_as(replica, &names, names.whole, NULL, err);
+}
+
+static int complete(const struct replica *replica, const char *name, const atomic_bool *abandoned,
+                    struct error *err) {
+    struct names names;
+
+    return name_files(name, &names, err) < 0
+               ? -1
+               : keep_as(replica, &names, names.complete, abandoned, err);
+}
+
+static int end(const struct replica *replica, const char *name, struct error *err) {
+    autoclose int directory = -1;
+    struct names names;
+
+    if (name_files(name, &names, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    if (directory < 0)
+        return -1;
+    if (faccessat(directory, names.complete, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
+        renameat(directory, names.complete, directory, names.whole) < 0 || fsync(directory) < 0)
+        return fail(err, replica, "keeping a snapshot");
+    return 0;
 }
 
 /* ---- reading ---- */
@@ -115,16 +150,16 @@ int replica_snapshot_list(const struct replica *replica, struct replica_snapshot
 }
 
 static int open_whole(const struct replica *replica, const char *name, struct error *err) {
-    char whole[NAME_MOST], begun[NAME_MOST];
     autoclose int directory = -1;
+    struct names names;
     int fd;
 
-    if (name_files(name, whole, begun, err) < 0)
+    if (name_files(name, &names, err) < 0)
         return -1;
     directory = replica_open(replica, err);
     if (directory < 0)
         return -1;
-    fd = openat(directory, whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    fd = openat(directory, names.whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return fd < 0 ? fail(err, replica, "opening a snapshot") : fd;
 }
 
@@ -146,18 +181,19 @@ int64_t replica_snapshot_size(const struct replica *replica, const char *name) {
 /* ---- deletion ---- */
 
 int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err) {
-    char whole[NAME_MOST], begun[NAME_MOST];
     autoclose int directory = -1;
+    struct names names;
 
-    if (name_files(name, whole, begun, err) < 0)
+    if (name_files(name, &names, err) < 0)
         return -1;
     directory = replica_open(replica, err);
     if (directory < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    if ((unlinkat(directory, whole, 0) < 0 && errno != ENOENT) ||
-        (unlinkat(directory, begun, 0) < 0 && errno != ENOENT) || fsync(directory) < 0)
-        return fail(err, replica, "removing a snapshot");
-    return 0;
+    if (remove_file(directory, names.whole, replica, err) < 0 ||
+        remove_file(directory, names.complete, replica, err) < 0 ||
+        remove_file(directory, names.begun, replica, err) < 0)
+        return -1;
+    return fsync(directory) < 0 ? fail(err, replica, "removing a snapshot") : 0;
 }
 
 /* ---- a step of one ---- */
@@ -171,12 +207,14 @@ int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_s
     switch (step) {
     case REPLICA_SNAPSHOT_BEGIN:
         return replica_snapshot_begin(replica, name, size_bytes, arena, &ignored, err);
+    case REPLICA_SNAPSHOT_COMPLETE:
+        return complete(replica, name, abandoned, err);
     case REPLICA_SNAPSHOT_END:
-        return end(replica, name, abandoned, err);
+        return end(replica, name, err);
     case REPLICA_SNAPSHOT_DELETE:
         return replica_snapshot_delete(replica, name, err);
     default:
-        return replica_remove_snapshots(replica, false, err);
+        return replica_remove_snapshots(replica, BEGUN, err);
     }
 }
 

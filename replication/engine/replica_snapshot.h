@@ -4,7 +4,10 @@
  * functions below read and delete them: neither a rebuild nor a resize changes one, and they are
  * deleted with their replica.
  *
- * A snapshot that is incomplete, or not on the disk, has another name and is never listed.
+ * A snapshot that is incomplete, or not on the disk, has another name and is never listed; so does
+ * a complete one until as many replicas as are needed have theirs: none is a snapshot before that.
+ * So where one replica has the snapshot, and is away afterwards, one of the others has it, or its
+ * complete file: none of another moment is taken in its place.
  */
 #pragma once
 
@@ -53,8 +56,9 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
 /* ---- for target_snapshot() ---- */
 
 enum replica_snapshot_step {
-    REPLICA_SNAPSHOT_BEGIN, /* as below, with its size */
-    REPLICA_SNAPSHOT_END,
+    REPLICA_SNAPSHOT_BEGIN,    /* as below, with its size */
+    REPLICA_SNAPSHOT_COMPLETE, /* its data are on the disk, durably */
+    REPLICA_SNAPSHOT_END,      /* the complete one is a snapshot. ERROR_NOT_FOUND: there is none */
     REPLICA_SNAPSHOT_DELETE,
     REPLICA_SNAPSHOT_TIDY, /* deletes all incomplete ones, whatever their name */
 };
@@ -68,8 +72,9 @@ int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_s
 const char *replica_snapshot_path(struct arena *arena, const struct replica *replica,
                                   const char *name);
 
-/* Makes the empty file of an incomplete one; *ret is its path. */
+/* Makes the empty file of an incomplete one, in the place of earlier ones that are no snapshot;
+ * *ret is its path. */
 int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
                            struct arena *arena, const char **ret, struct error *err);
-/* It is complete: a snapshot from now on, durably. */
+/* It is complete: a snapshot from now on, durably. For a copy of a snapshot. */
 int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err);

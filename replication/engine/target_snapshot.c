@@ -4,6 +4,11 @@
  * when none is in flight: so all files have the same moment, and each write that was answered
  * before. A file that missed a write is discarded; of the others there must be as many as a volume
  * needs.
+ *
+ * First as many are complete, on their disks, and then each is a snapshot. After a death in between
+ * any of them may be away, but not all: the snapshot is what the others have, and none of another
+ * moment is taken. A replica that was away meanwhile is rebuilt before it votes again, and has only
+ * its snapshots then.
  */
 #include "replication/engine/target.private.h"
 
@@ -73,6 +78,22 @@ static int fail(struct target *target, const struct error *why) {
     return copies_tidy(target, &ignored);
 }
 
+/* Complete ones of an attempt that died are the snapshot. 1: there are any. */
+static int end_complete(struct target *target, struct error *err) {
+    struct error reason;
+    int there = 0;
+
+    TARGET_FOREACH(member, target) {
+        if (!member_votes(member) || !member_is_local(member))
+            continue;
+        if (member_snapshot(target, member, REPLICA_SNAPSHOT_END, &reason) == 0)
+            there = 1;
+        else if (reason.kind != ERROR_NOT_FOUND)
+            return error_set(err, ERROR_UNAVAILABLE, "%s", reason.message);
+    }
+    return there;
+}
+
 /* It may be in an unresponsive pool: no later one must get its name. */
 static int is_there(const struct target *target, const char *name, struct error *err) {
     int there = 0;
@@ -103,9 +124,11 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     if (target_job_runs(target))
         return target_job_refuse(target, err);
     there = is_there(target, name, err);
+    strcpy(target->snapshot, name);
+    if (there == 0)
+        there = end_complete(target, err);
     if (there != 0)
         return there < 0 ? -1 : 0;
-    strcpy(target->snapshot, name);
     target->speed = speed;
     target_job_begin(target, TARGET_SNAPSHOT);
     if (snapshot_begin(target, &reason) == 0)
@@ -133,32 +156,29 @@ static void delete_copies(struct target *target) {
     }
 }
 
-/* If one is missing, the others may be too few: then all are deleted. But in an unresponsive pool
- * one may remain: then all complete ones stay, as the next of that name would be of another moment.
- */
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
-    bool known = true;
-    unsigned kept = 0;
+    unsigned complete = 0, ended = 0;
 
     if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0)
         return -1;
     assert(target->snapshot[0] && target->threshold > 0);
     TARGET_FOREACH(member, target) {
-        if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
-            kept++;
-        else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)
-            known = false;
+        member->copied =
+            member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_COMPLETE, err) == 0;
+        complete += member->copied;
     }
-    if (kept >= target->threshold) {
-        if (copies_tidy(target, err) < 0)
-            return -1;
-        target_job_next(target, JOB_COMPLETED);
-        return 0;
-    }
-    if (known)
+    if (complete < target->threshold) {
         delete_copies(target);
-    return error_set(err, ERROR_BACKEND, "only %u of %u copies are complete", kept,
-                     target->threshold);
+        return error_set(err, ERROR_BACKEND, "only %u of %u copies are complete", complete,
+                         target->threshold);
+    }
+    TARGET_FOREACH(member, target) {
+        ended += member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0;
+    }
+    if (ended == 0 || copies_tidy(target, err) < 0)
+        return -1;
+    target_job_next(target, JOB_COMPLETED);
+    return 0;
 }
 
 int copies_advance(struct target *target, struct error *err) {

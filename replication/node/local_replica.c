@@ -32,7 +32,7 @@ static struct path copy_path(const char *path) {
 /* A copy of a request, with its results. */
 struct work {
     struct replica_request request; /* its pointers are the copy's only in run() */
-    bool writes_out;                /* before a FLUSH or the end of a SNAPSHOT, a piece */
+    bool writes_out;                /* before a FLUSH or a complete SNAPSHOT, a piece */
     struct path pool;
     char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
     struct replica_state state;
@@ -142,7 +142,7 @@ static void drop(void *arg) {
     if (work->request.kind == ACCESS_LOCK && work->result == 0)
         close(work->lock);
     if (work->request.kind == ACCESS_SNAPSHOT && (work->request.step == REPLICA_SNAPSHOT_BEGIN ||
-                                                  work->request.step == REPLICA_SNAPSHOT_END))
+                                                  work->request.step == REPLICA_SNAPSHOT_COMPLETE))
         (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
 }
 
@@ -175,7 +175,7 @@ static int write_out(struct pool_calls *calls, const struct replica_request *req
 
 static int call_local(void *arg, struct replica_request *request, struct error *err) {
     bool flushes = request->kind == ACCESS_FLUSH ||
-                   (request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END);
+                   (request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_COMPLETE);
     autofree struct work *work = NULL;
     int result;
 

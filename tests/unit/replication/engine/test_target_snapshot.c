@@ -1,6 +1,9 @@
 #include "replication/engine/replica_access.h"
 #include "tests/unit/replication/engine/target_test.h"
 
+#include <limits.h>
+#include <stdatomic.h>
+
 #define NAME       "00000000-0000-4000-8000-0000000000f1"
 #define OTHER_NAME "00000000-0000-4000-8000-0000000000f2"
 #define CLONE      "00000000-0000-4000-8000-00000000f001"
@@ -285,31 +288,37 @@ START_TEST(a_new_owner_receives_the_reports_of_each_copy) {
 }
 END_TEST
 
-/* Pools of the second and the third replica, when a snapshot ends. */
-static bool are_silent;
+/* Pools of the second and the third replica, from the completion of a snapshot on: they fail; or
+ * complete it, and do not answer any more. */
+static bool fail_to_complete, are_silent;
 
 static bool is_first(const struct replica *replica) {
     return strcmp(replica->uid, uids[0]) == 0;
 }
 
-static int end_the_first(void *arg, struct replica_request *request, struct error *error) {
-    bool ends = request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_END;
-    bool is_silent = request->kind == ACCESS_SNAPSHOT_SIZE && are_silent;
+static int complete_the_first(void *arg, struct replica_request *request, struct error *error) {
+    bool completes = request->kind == ACCESS_SNAPSHOT && request->step == REPLICA_SNAPSHOT_COMPLETE;
+    bool snapshots = request->kind == ACCESS_SNAPSHOT || request->kind == ACCESS_SNAPSHOT_SIZE;
 
     (void)arg;
-    if ((ends || is_silent) && !is_first(request->replica))
-        return error_set(error, ERROR_UNAVAILABLE, "it is not known");
-    return replica_request(&replica_local, request, error);
+    if (is_first(request->replica) || !snapshots ||
+        !(are_silent || (completes && fail_to_complete)))
+        return replica_request(&replica_local, request, error);
+    if (completes && are_silent)
+        replica_request(&replica_local, request, error);
+    return error_set(error, ERROR_UNAVAILABLE, "it is not known");
 }
 
-static void fail_to_end(bool silent) {
-    static const struct replica_access access = { .call = end_the_first };
+static void fail_the_others(bool silent) {
+    static const struct replica_access access = { .call = complete_the_first };
 
+    fail_to_complete = !silent;
+    are_silent = false;
     settings.local = &access;
     target_close(target);
     open_target();
+    turned = 0;
     serve();
-    are_silent = false;
     assert_done(target_snapshot(target, NAME, 0, &err));
     are_silent = silent;
     do {
@@ -317,21 +326,101 @@ static void fail_to_end(bool silent) {
         watch();
     } while (status.job == TARGET_SNAPSHOT);
     ck_assert_int_eq(status.job, TARGET_SNAPSHOT_FAILED);
+    ck_assert(!replica_snapshot_is_there(&settings.replicas[0], NAME));
 }
 
 START_TEST(too_few_complete_copies_are_no_snapshot) {
-    fail_to_end(false);
-    ck_assert(!replica_snapshot_is_there(&settings.replicas[0], NAME));
+    fail_the_others(false);
+    fail_to_complete = false;
+    snap(NAME);
+    ck_assert(are_equal(0, 1));
 }
 END_TEST
 
 /* An unknown one might be complete, and the next of its name is of another moment. */
-START_TEST(copies_stay_if_one_may_remain_elsewhere) {
-    fail_to_end(true);
-    ck_assert(replica_snapshot_is_there(&settings.replicas[0], NAME));
-    ck_assert_int_eq(target_snapshot(target, NAME, 0, &err), 0);
-    ck_assert_int_eq(target_snapshot(target, OTHER_NAME, 0, &err), -1);
+START_TEST(complete_copies_elsewhere_are_the_snapshot) {
+    fail_the_others(true);
+    ck_assert_int_eq(target_snapshot(target, NAME, 0, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    are_silent = false;
+    ck_assert_int_eq(target_snapshot(target, NAME, 0, &err), 0);
+    ck_assert(!replica_snapshot_is_there(&settings.replicas[0], NAME));
+    ck_assert(are_equal(1, 2));
+}
+END_TEST
+
+/* The host ends at the call for a snapshot with that number. */
+static atomic_int calls_left;
+
+static int until_the_end(void *arg, struct replica_request *request, struct error *error) {
+    (void)arg;
+    if (request->kind == ACCESS_SNAPSHOT)
+        atomic_fetch_sub(&calls_left, 1);
+    return atomic_load(&calls_left) < 0 ? error_set(error, ERROR_UNAVAILABLE, "the host has ended")
+                                        : replica_request(&replica_local, request, error);
+}
+
+/* true: it ended while a snapshot was taken. */
+static bool end_in_a_snapshot(int calls) {
+    static const struct replica_access access = { .call = until_the_end };
+
+    settings.local = &access;
+    atomic_store(&calls_left, INT_MAX);
+    open_target();
+    serve();
+    write_some(50);
+    atomic_store(&calls_left, calls);
+    (void)target_snapshot(target, NAME, 0, &err);
+    do {
+        watch();
+    } while (status.job == TARGET_SNAPSHOT && atomic_load(&calls_left) >= 0);
+    checker_disconnect(&checker);
+    target_close(target);
+    kill_daemon();
+    settings.local = NULL;
+    return atomic_load(&calls_left) < 0;
+}
+
+static void snap_without_the_first(const char *hidden) {
+    ck_assert_int_eq(rename(pools[0], hidden), 0);
+    open_target();
+    serve();
+    write_some(50);
+    if (target_snapshot(target, NAME, 0, &err) == 1) {
+        do {
+            watch();
+        } while (status.job == TARGET_SNAPSHOT);
+        ck_assert_msg(status.job == TARGET_SNAPPED, "%s", status.job_error.message);
+    }
+    stop();
+    target_close(target);
+    ck_assert_int_eq(rename(hidden, pools[0]), 0);
+}
+
+START_TEST(a_replica_that_was_away_holds_no_snapshot_of_another_moment) {
+    char hidden[64];
+
+    snprintf(hidden, sizeof(hidden), "%s/hidden", top);
+    target_close(target);
+    for (int calls = 5; end_in_a_snapshot(calls); calls++) {
+        snap_without_the_first(hidden);
+        open_target();
+        serve();
+        rebuild(0);
+        ck_assert_int_eq(access(file_of(0, "snapshot-" NAME ".complete"), F_OK), -1);
+        for (unsigned i = 1; i < REPLICAS; i++)
+            ck_assert_msg(!replica_snapshot_is_there(&settings.replicas[0], NAME) ||
+                              !replica_snapshot_is_there(&settings.replicas[i], NAME) ||
+                              are_equal(0, i),
+                          "replica %u has another moment, after %d calls", i, calls);
+        ck_assert(replica_snapshot_is_there(&settings.replicas[1], NAME) ||
+                  replica_snapshot_is_there(&settings.replicas[2], NAME));
+        for (unsigned i = 0; i < REPLICAS; i++)
+            assert_done(replica_snapshot_delete(&settings.replicas[i], NAME, &err));
+        stop();
+        target_close(target);
+    }
+    target = NULL;
 }
 END_TEST
 
@@ -355,5 +444,6 @@ CHECK_MAIN_WITH("target snapshot", adopt_daemons(), begin, end,
                 a_snapshot_is_independent_of_later_changes, an_interrupted_snapshot_does_not_exist,
                 a_full_pool_has_no_copy_and_the_volume_continues,
                 a_new_owner_receives_the_reports_of_each_copy,
-                too_few_complete_copies_are_no_snapshot, copies_stay_if_one_may_remain_elsewhere,
+                too_few_complete_copies_are_no_snapshot, complete_copies_elsewhere_are_the_snapshot,
+                a_replica_that_was_away_holds_no_snapshot_of_another_moment,
                 an_invalid_name_is_refused)

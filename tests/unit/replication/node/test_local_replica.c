@@ -207,6 +207,11 @@ START_TEST(a_snapshot_is_taken_as_without_timeouts) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
     ck_assert(!is_begun());
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_COMPLETE), 0);
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
     ck_assert_int_eq(snapshot_size(), SIZE);
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
@@ -231,7 +236,7 @@ END_TEST
 START_TEST(a_late_snapshot_is_removed) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     calls_hold("fsync", ".new");
-    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_COMPLETE));
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
     ck_assert(!is_begun()); /* nor does a file as large as the volume remain */
@@ -245,7 +250,7 @@ START_TEST(a_snapshot_is_written_piece_by_piece) {
     fd = open(replica_snapshot_path(arena, &replica, SNAPSHOT), O_WRONLY | O_CLOEXEC);
     ck_assert_int_eq(write(fd, "x", 1), 1);
     calls_hold("sync_file_range", ".new");
-    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_COMPLETE));
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
     ck_assert(!is_begun());
@@ -254,6 +259,7 @@ END_TEST
 
 START_TEST(a_snapshot_that_is_cancelled_late_is_removed) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_COMPLETE), 0);
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
     calls_hold("unlinkat", "snapshot-" SNAPSHOT);
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_DELETE));
