@@ -216,8 +216,16 @@ class Browser:
         self.send(**fields)
 
     def confirm(self, table, row, action):
-        """An action that a row does once it is confirmed."""
-        self.click(f"[id='{table}__row_{row}__action_{action}']")
+        """
+        An action that a row does once it is confirmed. The page replaces a row that may change, as of a volume that
+        awaits its transfer, every 2.5 s, and an action of a row that was replaced is lost.
+        """
+        self.wait(action, lambda: self.script("""
+            const button = $(`[id='${arguments[0]}__row_${arguments[1]}__action_${arguments[2]}']`);
+            if ($.active || !button.length) return false;
+            button.closest('tr').removeClass('ajax-update');
+            button[0].click();
+            return true""", table, row, action))
         button = ".modal.in .modal-footer .btn-danger, .modal.in .modal-footer .btn-primary"
         self.find(button)
         with self.next_page():
