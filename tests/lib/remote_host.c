@@ -1,6 +1,7 @@
 #include "tests/lib/remote_host.h"
 
 #include "common/cleanup.h"
+#include "common/thread.h"
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/replica_epoch.h"
 #include "replication/engine/write_log.h"
@@ -8,6 +9,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,11 @@
 
 enum { LISTENER_FD = 3, PRELOAD_FD = 100 };
 
+/* Replicas are opened at once, by a thread for each. */
+static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
+
 static struct remote_session *find(struct remote_host *host, const char *uid) {
+    scoped_lock(&finding);
     for (unsigned i = 0; i < MEMBERS_MOST; i++) {
         struct remote_session *session = &host->sessions[i];
 

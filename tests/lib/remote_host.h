@@ -6,6 +6,7 @@
 
 #include "replication/engine/replica_access.h"
 
+#include <stdatomic.h>
 #include <sys/types.h>
 
 struct remote_session {
@@ -19,7 +20,7 @@ struct remote_host {
     const char *tls_directory; /* NULL: no TLS */
     bool away;                 /* only the daemons respond */
     const char *mute;          /* the replica whose daemon never responds */
-    unsigned opened;           /* sessions */
+    atomic_uint opened;        /* sessions */
     struct remote_session sessions[MEMBERS_MOST];
     struct replica_access access; /* of its replicas */
 };

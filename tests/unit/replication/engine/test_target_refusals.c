@@ -4,16 +4,19 @@
  */
 #include "tests/unit/replication/engine/target_test.h"
 
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
 
-/* In place of the C library's: a file that is removed just before it is locked. */
-static const char *removed;
+/* In place of the C library's: a file that is removed just before it is locked.  Replicas are
+ * locked by threads. */
+static const char *_Atomic removed;
 
 int flock(int fd, int operation) {
-    if (removed)
-        unlink(removed);
-    removed = NULL;
+    const char *path = atomic_exchange(&removed, NULL);
+
+    if (path)
+        unlink(path);
     return (int)syscall(SYS_flock, fd, operation);
 }
 
