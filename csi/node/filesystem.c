@@ -24,9 +24,13 @@
 /* Bits of e2fsck's exit status; the higher ones report failures. */
 enum { CHECK_REPAIRED = 1, CHECK_RESTART = 2 };
 
-#define SECTOR          512
-#define START           2048 /* bytes: up to the end of an ext4's superblock */
-#define XFS_IN_PROGRESS 126  /* offset in the first sector of the flag of an unfinished mkfs */
+#define SECTOR 512
+#define START  2048 /* bytes: up to the end of an ext4's superblock */
+
+/* The superblock of an XFS fills the first sector: offsets of its fields. */
+enum { XFS_VERSION = 100, XFS_SECTOR = 102, XFS_IN_PROGRESS = 126, XFS_SUM = 224 };
+#define XFS_SECTOR_MOST 4096
+#define XFS_WITH_SUM    5 /* version */
 
 /* The fields with the size of an ext4: offsets in the superblock, which starts at 1024. */
 enum {
@@ -223,6 +227,26 @@ static bool is_mounted(const char *device) {
     return fd < 0 && errno == EBUSY;
 }
 
+static unsigned big_endian_at(const unsigned char *bytes, unsigned place) {
+    return (unsigned)bytes[place] << 8 | bytes[place + 1];
+}
+
+/* A mark with a wrong checksum, a CRC-32C, is not one of mkfs. */
+static bool is_unfinished_xfs(const unsigned char start[XFS_SECTOR_MOST]) {
+    unsigned size = big_endian_at(start, XFS_SECTOR);
+    uint32_t sum = ~UINT32_C(0);
+
+    if (memcmp(start, "XFSB", 4) != 0 || start[XFS_IN_PROGRESS] != 1 || size > XFS_SECTOR_MOST ||
+        (big_endian_at(start, XFS_VERSION) & 0xf) != XFS_WITH_SUM)
+        return false;
+    for (unsigned i = 0; i < size; i++) {
+        sum ^= i - XFS_SUM < sizeof(sum) ? 0 : start[i];
+        for (unsigned bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? UINT32_C(0x82f63b78) : 0);
+    }
+    return ~sum == number_at(start, XFS_SUM);
+}
+
 /*
  * An interrupted mkfs is marked in the first sector, and such a file system cannot be mounted: it
  * contains no data.  With zeros at its start, the mark last, the device is blank again.
@@ -230,13 +254,13 @@ static bool is_mounted(const char *device) {
 static int clear_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
                             struct error *err) {
     autoclose int fd = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
-    unsigned char start[START];
+    unsigned char start[XFS_SECTOR_MOST];
 
     if (fd < 0)
         return errno == EBUSY ? 0 : error_errno(err, ERROR_BACKEND, "opening %s", device);
     if (pread(fd, start, sizeof(start), 0) != sizeof(start))
         return error_errno(err, ERROR_BACKEND, "reading %s", device);
-    if (memcmp(start, "XFSB", 4) != 0 || start[XFS_IN_PROGRESS] != 1)
+    if (!is_unfinished_xfs(start))
         return 0;
     memset(start, 0, sizeof(start));
     if (pwrite(fd, start, START - SECTOR, SECTOR) != START - SECTOR || fsync(fd) < 0 ||

@@ -151,6 +151,23 @@ START_TEST(an_interrupted_mkfs_is_repeated) {
 }
 END_TEST
 
+/* Its superblock has the mark of an unfinished one, by a flipped bit. */
+START_TEST(a_damaged_xfs_is_left_alone) {
+    char *before = arena_alloc(arena, MIB), *after = arena_alloc(arena, MIB);
+    int file = attach(320 * MIB, false);
+
+    assert_ok(filesystem_prepare(arena, device, "xfs", false, &err));
+    ck_assert_int_eq(
+        shell("printf '\\001' | dd bs=1 seek=126 conv=notrunc status=none of=%s", device), 0);
+    ck_assert_int_eq(shell("sync %s", device), 0);
+    ck_assert_int_eq(pread(file, before, MIB, 0), MIB);
+    (void)filesystem_prepare(arena, device, "xfs", false, &err);
+    ck_assert_int_eq(pread(file, after, MIB, 0), MIB);
+    ck_assert_int_eq(memcmp(before, after, MIB), 0);
+    detach(file);
+}
+END_TEST
+
 /* At whatever write the storage is full: the reason is named, and with space again the device is
  * formatted. */
 START_TEST(an_mkfs_without_space_is_repeated) {
@@ -370,7 +387,7 @@ END_TEST
 
 NODE_MAIN("filesystem", only_a_blank_device_is_formatted, other_content_is_left_alone,
           a_blank_device_that_may_not_be_written_is_refused, an_interrupted_mkfs_is_repeated,
-          an_mkfs_without_space_is_repeated,
+          a_damaged_xfs_is_left_alone, an_mkfs_without_space_is_repeated,
           a_damaged_file_system_is_refused_and_a_small_fault_repaired,
           xfs_grows_while_it_is_mounted, ext4_grows_before_it_is_mounted,
           all_of_an_ext4_is_checked_when_it_grows_and_not_before, no_volume_may_stop_the_kernel,
