@@ -30,16 +30,19 @@ struct mounted {
     const char *type; /* starts the rest of the line */
 };
 
-/* A pod's volume may have a directory or file of that name, too, bound as a subPath.  Only file
- * systems for device nodes are queried: these always respond. */
+/* A pod's volume may have a directory or file of that name, too, bound as a subPath, and one in
+ * memory a device node that the pod made: of the type tmpfs, only /dev counts.  Only file systems
+ * for device nodes are queried: these always respond. */
 static bool is_node(const struct mounted *mounted, unsigned number) {
-    static const char *const types[] = { "devtmpfs ", "tmpfs " };
-    bool of_nodes = false;
+    static const char of_kernel[] = "devtmpfs ", other[] = "tmpfs ";
+    bool is_of_kernel = strncmp(mounted->type, of_kernel, strlen(of_kernel)) == 0;
+    unsigned major, minor;
+    struct stat devices;
     struct statx facts;
 
-    for (size_t i = 0; i < LENGTH(types); i++)
-        of_nodes |= strncmp(mounted->type, types[i], strlen(types[i])) == 0;
-    if (!of_nodes)
+    if (!is_of_kernel && (strncmp(mounted->type, other, strlen(other)) != 0 ||
+                          sscanf(mounted->device, "%u:%u", &major, &minor) != 2 ||
+                          stat("/dev", &devices) < 0 || devices.st_dev != makedev(major, minor)))
         return false;
     return statx(AT_FDCWD, mounted->point, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_TYPE,
                  &facts) < 0 ||

@@ -6,6 +6,8 @@
 #include "tests/unit/csi/node/scene.h"
 
 #include <errno.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 START_TEST(a_second_target_is_for_modes_that_have_one) {
@@ -69,6 +71,25 @@ START_TEST(a_volume_that_is_published_stays_staged) {
 }
 END_TEST
 
+/* In a memory volume that another pod mounts as a subPath. */
+START_TEST(a_device_node_made_by_a_pod_is_no_publish) {
+    autoimage int file = image(8 * MIB);
+    struct stat device;
+    const char *own;
+
+    assert_ok(stage(&block));
+    ck_assert_int_eq(stat(path_of("kubelet/staging/device"), &device), 0);
+    ck_assert_int_eq(shell("mkdir %1$s/kubelet/own; mount -t tmpfs none %1$s/kubelet/own", base),
+                     0);
+    own = arena_format(arena, "%s/kubelet/own/loop%u", base, minor(device.st_rdev));
+    ck_assert_int_eq(mknod(own, S_IFBLK | 0600, device.st_rdev), 0);
+    ck_assert_int_eq(
+        shell("touch %1$s/kubelet/pods/a; mount --bind %2$s %1$s/kubelet/pods/a", base, own), 0);
+    assert_ok(unstage());
+    ck_assert_int_eq(shell("umount %1$s/kubelet/pods/a %1$s/kubelet/own", base), 0);
+}
+END_TEST
+
 /* Mounted in another namespace, as in a container that did not get the unmount. */
 START_TEST(a_volume_that_is_mounted_elsewhere_is_not_unstaged) {
     autoimage int file = image(64 * MIB);
@@ -100,4 +121,5 @@ END_TEST
 
 NODE_SCENE_MAIN("node_publish", a_second_target_is_for_modes_that_have_one,
                 a_volume_that_is_in_use_stays_staged, a_volume_that_is_published_stays_staged,
+                a_device_node_made_by_a_pod_is_no_publish,
                 a_volume_that_is_mounted_elsewhere_is_not_unstaged)
