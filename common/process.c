@@ -40,7 +40,7 @@ enum {
 struct capture {
     char *text;
     size_t size, room;
-    bool ended, overflow;
+    bool keeps_end, ended, overflow;
 };
 
 /* Everything the child needs, prepared before fork(). */
@@ -201,6 +201,13 @@ static void read_output(struct arena *arena, int fd, struct capture *capture, si
     else if (got == 0 || (errno != EINTR && errno != EAGAIN))
         capture->ended = true;
     capture->overflow = capture->size > most;
+    if (capture->overflow && capture->keeps_end) {
+        size_t kept = most / 2;
+
+        memmove(capture->text, capture->text + capture->size - kept, kept);
+        capture->size = kept;
+        capture->overflow = false;
+    }
 }
 
 /* The child has ended: reads the remaining output, without waiting for other holders of the
@@ -291,7 +298,8 @@ int process_run(struct arena *arena, const char *const *arguments,
     int64_t end_us = clock_monotonic_us() + timeout_ms * 1000;
     size_t most = limits->output_bytes ? limits->output_bytes : DEFAULT_OUTPUT;
     autopipe struct pipe out = { { -1, -1 } }, errors = { { -1, -1 } };
-    struct capture captures[2] = { 0 };
+    struct capture captures[2] = { { .keeps_end = limits->keeps_end },
+                                   { .keeps_end = limits->keeps_end } };
     struct launch launch = {
         .path = find_program(arena, arguments[0]),
         .arguments = (char *const *)(uintptr_t)arguments,

@@ -23,6 +23,7 @@ struct process_limits {
     int64_t file_bytes;   /* RLIMIT_FSIZE, 0: none */
     /* limit of stdout and of stderr; 0: 64 KiB; more is a failure */
     size_t output_bytes;
+    bool keeps_end; /* more is no failure: the beginning is dropped */
     /* Called at least twice a second with the output so far; false cancels the program.  NULL: not
      * cancellable. */
     bool (*goes_on)(void *arg, const char *output, size_t size);

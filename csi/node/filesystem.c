@@ -20,6 +20,7 @@
 #define CHECK_MS  (INT64_C(60) * 60 * 1000)
 #define TRIM_STEP (UINT64_C(64) << 20)
 #define BLANKED   (4 << 20) /* bytes */
+#define SHOWN     300       /* bytes of the output of a program that fails */
 
 /* Bits of e2fsck's exit status; the higher ones report failures. */
 enum { CHECK_REPAIRED = 1, CHECK_RESTART = 2 };
@@ -131,7 +132,8 @@ bool filesystem_has_errors(unsigned loop_number) {
 
 static int run(struct arena *arena, const char *const *arguments, int64_t timeout_ms,
                struct process_result *ret, struct error *err) {
-    const struct process_limits limits = { .timeout_ms = timeout_ms };
+    /* e2fsck prints a line for each repair: it must not be killed for that. */
+    const struct process_limits limits = { .timeout_ms = timeout_ms, .keeps_end = true };
 
     return process_run(arena, arguments, &limits, ret, err);
 }
@@ -145,11 +147,13 @@ static int no_space(const char *program, struct error *err) {
 static int program_failed(const char *program, const struct process_result *result,
                           enum error_kind kind, struct error *err) {
     const char *text = *result->errors ? result->errors : result->output;
+    size_t length = strlen(text);
 
     if (strstr(text, "No space left"))
         return no_space(program, err);
-    return error_set(err, kind, "%s ended with status %d: %.300s", program, result->exit_status,
-                     text);
+    /* the reason is at the end of the output */
+    return error_set(err, kind, "%s ended with status %d: %s", program, result->exit_status,
+                     length > SHOWN ? text + length - SHOWN : text);
 }
 
 /* Of a loop device, /dev/loopN. */

@@ -216,6 +216,18 @@ START_TEST(output_up_to_the_limit_is_kept_and_more_is_a_failure) {
 }
 END_TEST
 
+START_TEST(the_end_of_more_output_is_kept_on_request) {
+    ck_assert_int_eq(
+        RUN("seq 1 100000; seq 1 99999 >&2; exit 3", .output_bytes = 10000, .keeps_end = true), 0);
+    ck_assert_int_eq(result.exit_status, 3);
+    ck_assert_uint_le(strlen(result.output), 10000);
+    ck_assert_uint_ge(strlen(result.output), 5000);
+    assert_has(result.output, "\n99998\n99999\n100000\n");
+    assert_has(result.errors, "\n99998\n99999\n");
+    assert_no_child();
+}
+END_TEST
+
 START_TEST(limits_hold) {
     char path[] = "/tmp/scoria-process-XXXXXX";
     char script[128];
@@ -342,7 +354,8 @@ CHECK_MAIN("process", output_errors_and_status_are_kept_apart,
            path_is_searched_in_order, child_starts_clean, own_standard_descriptors_may_be_closed,
            deadline_kills_the_whole_group, child_that_closes_its_output_is_still_waited_for,
            a_descendant_that_keeps_the_pipe_open_does_not_delay_the_end,
-           output_up_to_the_limit_is_kept_and_more_is_a_failure, limits_hold,
+           output_up_to_the_limit_is_kept_and_more_is_a_failure,
+           the_end_of_more_output_is_kept_on_request, limits_hold,
            run_without_descriptors_fails_and_loses_none,
            the_progress_callback_may_cancel_the_program,
            a_program_that_consumes_no_processor_time_is_ended, threads_run_programs_side_by_side)

@@ -221,6 +221,31 @@ START_TEST(a_damaged_file_system_is_refused_and_a_small_fault_repaired) {
 }
 END_TEST
 
+/* Files that were open and unlinked when their node stopped: e2fsck prints a line for each. */
+START_TEST(any_number_of_repairs_is_completed) {
+    enum { FIRST = 12, COUNT = 1200 };
+    int file = attach(64 * MIB, false);
+    FILE *commands;
+
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    commands = fopen(path_of("commands"), "we");
+    ck_assert_ptr_nonnull(commands);
+    for (int i = FIRST; i < FIRST + COUNT; i++)
+        fprintf(commands,
+                "write /dev/null f\nunlink f\nsif <%d> links_count 0\nsif <%d> dtime %d\n", i, i,
+                i + 1 < FIRST + COUNT ? i + 1 : 0);
+    fprintf(commands, "ssv last_orphan %d\n", FIRST);
+    ck_assert_int_eq(fclose(commands), 0);
+    ck_assert_int_eq(shell("debugfs -w -f %s %s >/dev/null 2>&1", path_of("commands"), device), 0);
+    ck_assert_int_eq(shell("e2fsck -fn %s 2>&1 | grep -q 'Inode %d '", device, FIRST + COUNT - 2),
+                     0);
+    assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
+    ck_assert_int_eq(shell("e2fsck -fn %s >/dev/null 2>&1", device), 0);
+    detach(file);
+    ck_assert_int_eq(unlink(path_of("commands")), 0);
+}
+END_TEST
+
 static void grow_to(int file, int64_t bytes) {
     ck_assert_int_eq(ftruncate(file, bytes), 0);
     assert_ok(loop_grow(&loop, &err));
@@ -389,7 +414,7 @@ NODE_MAIN("filesystem", only_a_blank_device_is_formatted, other_content_is_left_
           a_blank_device_that_may_not_be_written_is_refused, an_interrupted_mkfs_is_repeated,
           a_damaged_xfs_is_left_alone, an_mkfs_without_space_is_repeated,
           a_damaged_file_system_is_refused_and_a_small_fault_repaired,
-          xfs_grows_while_it_is_mounted, ext4_grows_before_it_is_mounted,
-          all_of_an_ext4_is_checked_when_it_grows_and_not_before, no_volume_may_stop_the_kernel,
-          recently_deleted_blocks_are_discarded, a_device_without_discard_is_reported,
-          types_are_known)
+          any_number_of_repairs_is_completed, xfs_grows_while_it_is_mounted,
+          ext4_grows_before_it_is_mounted, all_of_an_ext4_is_checked_when_it_grows_and_not_before,
+          no_volume_may_stop_the_kernel, recently_deleted_blocks_are_discarded,
+          a_device_without_discard_is_reported, types_are_known)
