@@ -114,20 +114,34 @@ static int link_and_unlink(int fd, const char *from, const char *to) {
     return other ? -1 : 0;
 }
 
+/* The new name is taken: by the same file, when an earlier call was interrupted after the link.  1:
+ * by another one. */
+static int leave_name(int fd, const char *from, const char *to) {
+    autoclose int file = openat(fd, from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat own, other;
+
+    assert(strcmp(from, to) != 0); /* or the file loses its only name */
+    if (file < 0 || fstat(file, &own) < 0 || fstatat(fd, to, &other, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    return is_same_file(&own, &other) ? unlink_same(fd, from, file) : 1;
+}
+
 static int rename_failed(const char *doing, const char *to, struct error *err) {
     return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "%s %s", doing, to);
 }
 
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
+    int taken = -1;
+
     assert(directory->fd >= 0 && *from && *to && !strchr(from, '/') && !strchr(to, '/'));
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
         return 0;
     if ((errno == EINVAL || errno == ENOSYS) && link_and_unlink(directory->fd, from, to) == 0)
         return 0;
     if (errno == EEXIST)
-        return 1;
-    return rename_failed("naming", to, err);
+        taken = leave_name(directory->fd, from, to);
+    return taken < 0 ? rename_failed("naming", to, err) : taken;
 }
 
 static int link_unnamed(const struct directory *directory, int fd, const char *to) {

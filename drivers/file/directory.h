@@ -31,8 +31,8 @@ int directory_reopen(const struct directory *directory, struct error *err);
 /* Of a file, for programs. */
 const char *directory_path(const struct directory *directory, struct arena *arena,
                            const char *name);
-/* Gives a file another name unless that is taken: 1 it is, and nothing has changed; -1 with
- * ERROR_NOT_FOUND when there is no such file. */
+/* Gives a file another name unless another file has that: 1 it has, and nothing has changed; -1
+ * with ERROR_NOT_FOUND when there is no such file. */
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
 /* A new file without a name (O_TMPFILE), for its owner alone; -1 with errno. */

@@ -5,7 +5,6 @@
 #include "common/no_space.h"
 #include "drivers/file/chain_merge.h"
 #include "drivers/file/removal.h"
-#include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
@@ -186,20 +185,6 @@ int volume_file_refuse_name(const char *from, const char *to, struct error *err)
     return error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from, to);
 }
 
-/* The new name is taken: by the same file, when an earlier worker was interrupted after the
- * link. */
-static int leave_name(const struct directory *directory, const char *from, const char *to,
-                      struct error *err) {
-    autoclose int fd = openat(directory->fd, to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    int other;
-
-    assert(strcmp(from, to) != 0); /* or the file loses its only name */
-    other = fd < 0 ? -1 : unlink_same(directory->fd, from, fd);
-    if (other < 0)
-        return error_errno(err, ERROR_BACKEND, "looking for %s in %s", to, directory->path);
-    return other ? volume_file_refuse_name(from, to, err) : 0;
-}
-
 int volume_file_move(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
     struct error why = { .kind = ERROR_NONE };
@@ -210,8 +195,8 @@ int volume_file_move(const struct directory *directory, const char *from, const 
     taken = directory_rename(directory, from, to, &why);
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
         return error_pass(err, &why);
-    if (taken > 0 && leave_name(directory, from, to, err) < 0)
-        return -1;
+    if (taken > 0)
+        return volume_file_refuse_name(from, to, err);
     return directory_flush(directory, err);
 }
 
