@@ -515,12 +515,15 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
 }
 
 /* Those before which others must end are noted as unflushed.  The headers are those on the disk,
- * also where the kernel has lost one that an earlier call has put back. */
+ * also where the kernel has lost one that an earlier call has put back.  The active file may be an
+ * overlay whose undoing was interrupted. */
 static int end_merges(const struct chain_work *work, struct chain *chain, bool only_repair,
                       struct error *err) {
     const json_t *before = chain->info;
 
-    if (chain_has_notes(chain) && chain_reread(work->directory, chain, err) < 0)
+    if (chain_has_notes(chain) &&
+        (chain_restore(work->directory, work->arena, chain->active, err) < 0 ||
+         chain_reread(work->directory, chain, err) < 0))
         return -1;
     for (size_t i = LENGTH(keys); i-- > 0;) {
         json_t *notes = json_object_get(before, keys[i]);

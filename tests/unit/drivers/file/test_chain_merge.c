@@ -671,6 +671,33 @@ START_TEST(a_declined_delete_ends_by_no_merge_for_another_snapshot) {
 }
 END_TEST
 
+/* A worker was killed between the two steps of an undoing, while a declined delete is noted. */
+START_TEST(an_undoing_beside_a_declined_delete_goes_on) {
+    autoplace struct place place;
+    struct driver_assist assist;
+    struct driver_snapshot u;
+    autoclose int guest = -1;
+
+    open_wide_chain(&place);
+    u = named(&place, "u");
+    guest = guest_opens(&place, T_FILE);
+    ck_assert_int_eq(prepare_delete(&place, "s", &assist), 0);
+    ck_assert_str_eq(assist.file_to_merge, S_FILE);
+    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_FAILED), 0);
+    ck_assert_int_eq(chain_assist_prepare(&place.directory, place.bench.arena, &place.volume, &u,
+                                          false, &assist, &place.bench.err),
+                     0);
+    ck_assert_int_eq(renameat(place.directory.fd, U_FILE, place.directory.fd, "." U_FILE ".undone"),
+                     0);
+    ck_assert_msg(chain_assist_complete(&place.directory, place.bench.arena, &place.volume, &u,
+                                        false, DRIVER_REPORTED_FAILED, &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    ck_assert_str_eq(active(&place), T_FILE);
+    ck_assert_str_eq(listed(&place), "s t ");
+    assert_guest_data(&place);
+}
+END_TEST
+
 START_TEST(untrusted_locks_leave_it_to_the_attachment) {
     autoplace struct place place;
     autoclose int guest = -1;
@@ -711,7 +738,7 @@ CHECK_MAIN("merged chains", a_pulled_file_stays_until_the_guest_has_flushed,
            a_volume_in_use_is_connected_beside_a_reader,
            a_volume_is_reverted_where_a_merge_was_flushed_last,
            a_declined_delete_ends_by_no_merge_for_another_snapshot,
-           untrusted_locks_leave_it_to_the_attachment,
+           an_undoing_beside_a_declined_delete_goes_on, untrusted_locks_leave_it_to_the_attachment,
            a_volume_is_deleted_with_files_that_were_not_flushed,
            a_snapshot_whose_delete_has_merged_its_files_is_read_no_more,
            a_late_pull_of_the_newest_is_found_by_the_next_operation,
