@@ -22,10 +22,11 @@ int chain_assist_prepare_create(const struct chain_assist *assist, struct driver
     autosource struct image_source source = NO_SOURCE;
     const char *overlay;
 
+    /* An earlier worker has written the info, and perhaps not flushed it. */
     if (chain_has(&assist->chain, assist->snapshot->name_id)) {
         ret->new_file =
             chain_overlay(&assist->chain, assist->arena, assist->snapshot->name_id, err);
-        return ret->new_file ? 0 : -1;
+        return ret->new_file ? directory_flush(assist->directory, err) : -1;
     }
     if (image_source_open_volume(assist->directory, assist->arena, volume, NULL, &source, err) < 0)
         return -1;

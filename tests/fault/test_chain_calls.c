@@ -373,6 +373,22 @@ END_TEST
 
 /* ---- a disk that does not take a flush ---- */
 
+/* The worker of before may have been killed in front of its flush. */
+START_TEST(a_repeated_preparation_is_flushed) {
+    autoplace struct place place;
+
+    enter_tmpfs(NULL);
+    open_chain(&place, 1);
+    ck_assert_int_eq(prepare_second(&place), 0);
+    fail_all("fsync", EIO);
+    ck_assert_int_eq(prepare_second(&place), -1);
+    fail_none();
+    ck_assert_int_eq(prepare_second(&place), 0);
+    check_taken(&place, true);
+    forget_chains();
+}
+END_TEST
+
 /* Of the overlay above a snapshot that is deleted: 1 the n-th flush of it was reached. */
 static bool survive_lost_flush(unsigned n) {
     autoplace struct place place;
@@ -768,7 +784,7 @@ START_TEST(a_volume_is_deleted_on_a_full_disk) {
 END_TEST
 
 CHECK_MAIN_LOOP("chain calls", true, NULL, NULL, 1, LENGTH(calls), chains_survive_every_failure,
-                a_header_that_the_disk_has_lost_is_written_again,
+                a_repeated_preparation_is_flushed, a_header_that_the_disk_has_lost_is_written_again,
                 a_lost_header_that_undoes_a_pull_is_written_again,
                 a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
                 a_late_rename_moves_no_file_of_a_chain,
