@@ -2,19 +2,21 @@
  * A directory of volume files: used by file.c and the drivers of mounted shares.
  *
  * The descriptor stays open and every file is reached through it, so later changes of the path
- * cannot redirect it.  Thread-safe after directory_open().
+ * cannot redirect it.  Thread-safe after directory_open(), beside directory_reopen(), too.
  */
 #pragma once
 
 #include "drivers/file/directory_settings.h"
 #include "drivers/file/shared_flush.h"
 
+#include <stdatomic.h>
+
 struct directory {
     int fd;
     const char *path; /* absolute */
     const struct directory_settings *settings;
-    bool locks_trusted; /* a lock that a guest took on another host is seen here */
-    bool punches_holes; /* or unknown */
+    atomic_bool locks_trusted; /* a lock that a guest took on another host is seen here */
+    bool punches_holes;        /* or unknown */
     bool keeps_order;   /* of metadata (metadata_order.h), on a mount that is never renewed */
     bool keeps_unnamed; /* files, until their first name: the same */
     /* NULL: a flush is shared by no threads, as on a mount, which may hang and be renewed. */

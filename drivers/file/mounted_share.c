@@ -82,15 +82,21 @@ static int mount_share(const struct mounter *mounter, struct arena *arena,
     return found < 0 ? -1 : 0;
 }
 
+/* Calls may run meanwhile: none trusts the locks of a mount that has none. */
 static int open_directory(const struct mounter *mounter, struct mounted_share *share,
                           const struct mount_entry *entry, struct error *err) {
-    if (share->opened)
-        return directory_reopen(&share->directory, err);
-    if (directory_open(share->point, &mounter->settings, &share->directory, err) < 0)
+    struct directory *directory = &share->directory;
+    bool trusted = mount_shares_locks(entry), noted = share->opened && !directory->locks_trusted;
+
+    if (!share->opened && directory_open(share->point, &mounter->settings, directory, err) < 0)
+        return -1;
+    if (!trusted)
+        directory->locks_trusted = false;
+    if (share->opened && directory_reopen(directory, err) < 0)
         return -1;
     share->opened = true;
-    share->directory.locks_trusted = mount_shares_locks(entry);
-    if (!share->directory.locks_trusted)
+    directory->locks_trusted = trusted;
+    if (!trusted && !noted)
         log_warning(NULL,
                     "locks of this mount say nothing; attached volumes grow on the compute side",
                     "share", share->share.address, "options", entry->options, NULL);

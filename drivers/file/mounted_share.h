@@ -32,7 +32,7 @@ struct mounter {
 struct mounted_share {
     struct share share;
     const char *point;
-    struct directory directory; /* fixed once `ready` is set */
+    struct directory directory; /* fixed once `ready` is set, but for that of a new mount */
     atomic_bool ready;          /* volumes on it can be used */
     bool opened;                /* `directory` is; only for the thread that attaches */
     bool mounted_here;          /* by us, not found mounted; only for the thread that attaches */

@@ -492,6 +492,38 @@ START_TEST(without_shared_locks_attached_volumes_are_deferred) {
 }
 END_TEST
 
+/* An operator has mounted the share anew while the service runs: a copy stands for the mount. */
+static void mount_anew(struct bench *bench, const char *point, const char *options) {
+    const char *script = arena_format(bench->arena, "cp -a %s %s.new && rm -r %s && mv %s.new %s",
+                                      point, point, point, point, point);
+
+    ck_assert_int_eq(BENCH_RUN("sh", "-c", script), 0);
+    bench_write(
+        bench, "table",
+        arena_format(bench->arena, "2 1 0:40 / %s rw - nfs4 " SHARE_A " %s\n", point, options),
+        0644);
+}
+
+START_TEST(locks_are_those_of_the_present_mount) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *found;
+    const char *point;
+
+    open_shares(&bench, &nfs_driver, SHARE_A "\n", NULL);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    volume.attached = true;
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_DONE);
+    point = point_of(&bench, SHARE_A);
+    mount_anew(&bench, point, "rw,nolock");
+    ck_assert_int_eq(pools(&bench, &found), 1); /* opens it */
+    ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_DEFERRED);
+    mount_anew(&bench, point, "rw");
+    ck_assert_int_eq(pools(&bench, &found), 1);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_DONE);
+}
+END_TEST
+
 START_TEST(files_are_accessible_to_others_only_when_so_configured) {
     static const struct {
         const char *option;
@@ -806,7 +838,7 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            another_file_system_at_the_mount_point_of_a_share_is_not_used,
            a_delete_needs_its_own_share_only, a_delete_needs_the_share_of_its_pool_only,
            files_of_a_lost_share_are_not_guessed, no_share_with_space_is_an_error,
-           without_shared_locks_attached_volumes_are_deferred,
+           locks_are_those_of_the_present_mount, without_shared_locks_attached_volumes_are_deferred,
            files_are_accessible_to_others_only_when_so_configured,
            a_read_only_share_gets_no_new_volume, a_real_mount_is_made_used_and_undone,
            two_backends_may_use_one_mount, one_process_at_a_time_mounts_at_a_mount_point,
