@@ -242,13 +242,14 @@ int job_unmanage(struct job *job, struct error *err) {
         return job_end(job, err);
     if (job->operation.attempts > 1 && volume_unmanage_still_valid(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
-    if (renamed != 0)
+    if (renamed < 0 || (renamed > 0 && job_looks_again(job, &failure)))
         return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
     if (unmanage(job, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
         /* it may have its new name, not on disk yet: the next attempt shows */
-        if (job_is_uncertain(job, &failure) || job_find_object(job, &(struct error){ 0 }) <= 0)
+        if (job_is_uncertain(job, &failure) ||
+            (job_looks_again(job, &failure) && job_find_object(job, &(struct error){ 0 }) <= 0))
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
         log_error(&job->context.log, "unmanage failed", "volume_id", job->volume.id, "reason",

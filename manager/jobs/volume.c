@@ -6,14 +6,6 @@
 
 #include <string.h>
 
-/* An unavailable backend comes back.  An unreadable object may stay so for ever, and then the
- * volume could not even be deleted. */
-enum { LOOKS_AT_AN_OBJECT = 30 };
-
-static bool looks_again(const struct job *job, const struct error *why) {
-    return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
-}
-
 /* May an earlier worker still be in progress? */
 static bool begun_before(const struct job *job) {
     return job->operation.attempts > 1;
@@ -57,7 +49,7 @@ int job_delete(struct job *job, struct error *err) {
     /* nothing is destroyed or failed under a name that earlier workers know */
     if (begun_before(job) && volume_delete_still_valid(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
-    if (renamed < 0 || (renamed > 0 && looks_again(job, &failure)))
+    if (renamed < 0 || (renamed > 0 && job_looks_again(job, &failure)))
         return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
     if (delete_object(job, &failure) < 0) {
         if (volume_delete_still_valid(&job->volume) && job_check_lease(job, err) < 0)
@@ -66,7 +58,7 @@ int job_delete(struct job *job, struct error *err) {
          * Its removal may not be on disk yet: the next attempt shows. */
         gone = volume_delete_still_valid(&job->volume) && job->volume.provider_location &&
                job_find_object(job, &(struct error){ 0 }) == 0;
-        if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
+        if (job_is_uncertain(job, &failure) || (gone && job_looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
         if (!gone || failure.kind == ERROR_CONFLICT)
             ending.failure = &failure;
@@ -111,7 +103,7 @@ static int object_is_gone(struct job *job, struct error *why) {
         return -1;
     if (found >= 0)
         return !found;
-    if (renamed < 0 || looks_again(job, why))
+    if (renamed < 0 || job_looks_again(job, why))
         return -1;
     log_error(&job->context.log, "cancelled operation: existence of the object unknown",
               "volume_id", job->volume.id, "reason", why->message, NULL);

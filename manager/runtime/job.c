@@ -193,6 +193,13 @@ bool job_is_uncertain(const struct job *job, const struct error *failure) {
            (!job_is_first(job) || manager_is_draining(job->manager));
 }
 
+/* An unavailable backend comes back. */
+bool job_looks_again(const struct job *job, const struct error *why) {
+    enum { LOOKS_AT_AN_OBJECT = 30 };
+
+    return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
+}
+
 bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us) {
     const struct clock *clock = job->manager->settings.settings->clock;
 

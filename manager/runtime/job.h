@@ -193,6 +193,9 @@ bool job_is_first(const struct job *job);
  * unavailable backend reports nothing.  A first attempt that fails has done nothing.  During a
  * shutdown the backend itself may have stopped. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
+/* Is an object that cannot be read queried again?  It may stay so for ever, and then its volume
+ * could not even be deleted, or unmanaged. */
+bool job_looks_again(const struct job *job, const struct error *why);
 /* Of a kind unknown to the managers of the release before, which use up attempts: are there fewer
  * than `most`, or have these not had the time of so many yet? */
 bool job_may_try(const struct job *job, int64_t attempts, int64_t most, int64_t pause_us);

@@ -365,6 +365,34 @@ START_TEST(a_volume_that_is_in_use_or_needed_is_not_unmanaged) {
 }
 END_TEST
 
+static struct fault_decision neither_read_nor_unmanaged(void *arg, const char *call,
+                                                        const char *volume_id) {
+    bool fails = strcmp(call, "get_size") == 0 || strcmp(call, "unmanage_volume") == 0;
+
+    (void)arg, (void)volume_id;
+    return (struct fault_decision){ .action = fails ? FAULT_BEFORE : FAULT_PASS };
+}
+
+START_TEST(a_volume_that_can_never_be_read_is_not_unmanaged_for_ever) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world->decide = neither_read_nor_unmanaged;
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    for (int i = 0; i < 60; i++) {
+        world_settle(world);
+        world_advance(world, 11);
+    }
+    ck_assert_str_eq(world_status(world, id), "error_unmanaging");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_006_906"));
+    world->decide = NULL;
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_volume_that_cannot_be_unmanaged_stays) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -598,6 +626,7 @@ CHECK_MAIN("manage", refusals_of_the_backend_are_refused_at_the_request,
            an_unmanaged_object_is_known_by_its_former_name,
            a_frozen_backend_unmanages_volumes_and_manages_none,
            a_volume_that_is_in_use_or_needed_is_not_unmanaged,
+           a_volume_that_can_never_be_read_is_not_unmanaged_for_ever,
            a_volume_that_cannot_be_unmanaged_stays, an_object_larger_than_any_volume_is_refused,
            a_manage_interrupted_anywhere_is_finished_by_the_next,
            an_object_of_a_cancelled_manage_is_kept, manageable_objects_are_listed,
