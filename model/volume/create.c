@@ -233,7 +233,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
     if (choose_type(work, request, new, err) < 0)
         return -1;
     volume->availability_zone = of_source;
-    if (source->given && zone && strcmp(zone, of_source) != 0)
+    if (of_source && zone && strcmp(zone, of_source) != 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: Invalid availability zone '%s': the source is in "
                          "%s.",
