@@ -1,6 +1,9 @@
 /*
  * A filter that computes a checksum of all bytes while they are read once, in order.  It reports
  * no zeros, so that a reader reads everything; it is not writable.
+ *
+ * The bytes of a read are added while the next are read, by a thread of the filter where an object
+ * has more than VOLUME_IO_MOST: SHA-512 is slower than most sources and storages.
  */
 #pragma once
 

@@ -2,12 +2,14 @@
  * Filters in front of a volume_io: throttle, checksum, deadline.
  */
 #include "common/clock.h"
+#include "common/hex.h"
 #include "data/checksum_io.h"
 #include "data/deadline_io.h"
 #include "data/throttle_io.h"
 #include "tests/lib/fault_io.h"
 #include "tests/unit/data/volume_data.h"
 
+#include <nettle/sha2.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -139,6 +141,40 @@ START_TEST(a_checksum_is_that_of_all_bytes_read_in_order) {
                              0);
         ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
         ck_assert_str_eq(found, sums[i].sum);
+    }
+}
+END_TEST
+
+/* They are added by a thread, also where the reader leaves before the end. */
+START_TEST(many_bytes_have_the_same_checksum) {
+    static unsigned char bytes[VOLUME_IO_MOST];
+    const int64_t size = 5 * MIB + 1000;
+
+    for (int64_t end = size; end > 0; end -= 3 * MIB) {
+        struct volume_io *memory = memory_volume(size);
+        autovolumeio struct volume_io *io = NULL;
+        char found[CHECKSUM_IO_TEXT], expected[2 * SHA512_DIGEST_SIZE + 1];
+        unsigned char digest[SHA512_DIGEST_SIZE];
+        struct error err = { 0 };
+        struct sha512_ctx sum;
+
+        for (int64_t at = 0; at < size; at += 65536)
+            fill(memory, at, size - at < 65536 ? size - at : 65536, (unsigned char)(at / 65536));
+        io = a_checksum(memory, "sha512", false);
+        sha512_init(&sum);
+        for (int64_t at = 0; at < end; at += MIB) {
+            size_t piece = (size_t)(size - at < MIB ? size - at : MIB);
+
+            ck_assert_int_eq(volume_io_read(io, bytes, piece, at, &err), 0);
+            sha512_update(&sum, piece, bytes);
+            memset(bytes, 0xff, sizeof(bytes)); /* the reader has its buffer for itself */
+        }
+        if (end < size)
+            continue;
+        sha512_digest(&sum, sizeof(digest), digest);
+        hex_encode(digest, sizeof(digest), expected);
+        ck_assert_int_eq(checksum_io_get(io, found, &err), 0);
+        ck_assert_str_eq(found, expected);
     }
 }
 END_TEST
@@ -311,7 +347,8 @@ END_TEST
 CHECK_MAIN("filters", a_throttle_keeps_to_its_rate_for_reads_and_writes,
            a_throttle_keeps_to_its_rate_for_bytes_that_the_kernel_moves,
            a_pause_of_a_throttle_is_cancelled, a_checksum_is_that_of_all_bytes_read_in_order,
-           padding_is_no_part_of_a_checksum, bytes_read_twice_or_left_out_have_no_checksum,
+           many_bytes_have_the_same_checksum, padding_is_no_part_of_a_checksum,
+           bytes_read_twice_or_left_out_have_no_checksum,
            bytes_of_another_checksum_fail_their_last_read, an_unknown_checksum_is_refused,
            a_deadline_passes_calls_and_failures_on,
            a_call_that_hangs_ends_in_time_and_all_later_ones_at_once,
