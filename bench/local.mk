@@ -14,7 +14,7 @@ bench_load_SOURCES = bench/load.c
 bench_load_LDADD =
 bench_resync_SOURCES = bench/resync.c
 bench_resync_LDADD = libscoria.a $(dependency_libs)
-EXTRA_DIST += bench/README.md bench/against bench/cloud bench/declared bench/managers bench/pages bench/reclaim bench/reflinks bench/roles bench/run bench/snapshots bench/votes bench/watches
+EXTRA_DIST += bench/README.md bench/against bench/cloud bench/declared bench/images bench/managers bench/pages bench/reclaim bench/reflinks bench/roles bench/run bench/snapshots bench/votes bench/watches
 
 .PHONY: bench
 bench: all $(bench_programs)

@@ -44,6 +44,7 @@ class Image:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # the answer is written in two pieces
 
     def log_message(self, *_):
         pass
