@@ -20,9 +20,9 @@
 /* A daemon that sends one text after each received line, the first at once; "…" at the end keeps it
  * silent, otherwise it disconnects. */
 static char path[] = "/tmp/test-qmp-XXXXXX";
-static const char *const *script;
-static size_t flood;   /* bytes that follow the last text */
-static unsigned heard; /* bytes that were not answered */
+static const char *script[8]; /* NULL behind the last */
+static size_t flood;          /* bytes that follow the last text */
+static unsigned heard;        /* bytes that were not answered */
 static long long first_number;
 static unsigned repeated;    /* how often the last text is sent */
 static int64_t stop_s;       /* that pass behind each wait */
@@ -101,7 +101,11 @@ static int begin(struct qmp **ret, int64_t timeout_ms, const char *const *texts)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     autoclose int file = -1;
 
-    script = texts;
+    /* the caller's array ends with the assertion that it is in */
+    for (size_t i = 0; i == 0 || texts[i - 1]; i++) {
+        ck_assert_uint_lt(i, LENGTH(script));
+        script[i] = texts[i];
+    }
     first_number = 0;
     repeated = repeated ? repeated : 1;
     strcpy(path, "/tmp/test-qmp-XXXXXX");
