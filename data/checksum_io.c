@@ -100,20 +100,6 @@ static void adder_add(struct adder *adder, const void *bytes, size_t size) {
     pthread_cond_signal(&adder->changed);
 }
 
-static void adder_free(struct adder *adder) {
-    if (adder->threaded) {
-        pthread_mutex_lock(&adder->lock);
-        adder->ends = true;
-        pthread_cond_signal(&adder->changed);
-        pthread_mutex_unlock(&adder->lock);
-        pthread_join(adder->thread, NULL);
-    }
-    pthread_cond_destroy(&adder->changed);
-    pthread_mutex_destroy(&adder->lock);
-    gnutls_hash_deinit(adder->sum, NULL);
-    free(adder);
-}
-
 static void print_sum(struct adder *adder, char ret[CHECKSUM_IO_TEXT]) {
     unsigned char digest[DIGEST_MOST];
 
@@ -170,10 +156,23 @@ static int checksum_flush(struct volume_io *io, struct error *err) {
 }
 
 static void checksum_close(struct volume_io *io) {
-    volume_io_close(checksum_of(io)->next);
-    adder_free(checksum_of(io)->adder);
-    free(checksum_of(io)->expected);
-    free(io);
+    struct checksum_io *checksum = checksum_of(io);
+    struct adder *adder = checksum->adder;
+
+    if (adder->threaded) {
+        pthread_mutex_lock(&adder->lock);
+        adder->ends = true;
+        pthread_cond_signal(&adder->changed);
+        pthread_mutex_unlock(&adder->lock);
+        pthread_join(adder->thread, NULL);
+    }
+    pthread_cond_destroy(&adder->changed);
+    pthread_mutex_destroy(&adder->lock);
+    gnutls_hash_deinit(adder->sum, NULL);
+    free(adder);
+    volume_io_close(checksum->next);
+    free(checksum->expected);
+    free(checksum);
 }
 
 static const struct volume_io_functions checksum_functions = {

@@ -275,7 +275,7 @@ int qmp_open(const char *path, struct qmp **ret, struct error *err) {
     return 0;
 }
 
-static int await_greeting(struct qmp *qmp, int64_t timeout_ms, struct error *err) {
+int qmp_negotiate(struct qmp *qmp, int64_t timeout_ms, struct error *err) {
     int64_t until_us = deadline_after_us(timeout_ms);
     autoarena struct arena *arena = arena_new();
     json_t *greeting;
@@ -283,15 +283,9 @@ static int await_greeting(struct qmp *qmp, int64_t timeout_ms, struct error *err
     if (await_answer(qmp, &until_us, &greeting, err) < 0)
         return -1;
     json_keep(arena, greeting);
-    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "the server at the socket is no monitor");
-}
-
-int qmp_negotiate(struct qmp *qmp, int64_t timeout_ms, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-
-    return await_greeting(qmp, timeout_ms, err) < 0
-               ? -1
-               : qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err);
+    return json_has(greeting, "QMP")
+               ? qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err)
+               : FAIL(qmp, err, "the server at the socket is no monitor");
 }
 
 int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
