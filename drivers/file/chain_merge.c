@@ -516,7 +516,7 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
 
 /* Those before which others must end are noted as unflushed.  The headers are those on the disk,
  * also where the kernel has lost one that an earlier call has put back.  The active file may be an
- * overlay whose undoing was interrupted. */
+ * overlay with an undoing that was interrupted. */
 static int end_merges(const struct chain_work *work, struct chain *chain, bool only_repair,
                       struct error *err) {
     const json_t *before = chain->info;

@@ -192,34 +192,13 @@ static const char *last_output(struct arena *arena, const char *run) {
     return arena_text(arena, text);
 }
 
-static int not_ready(const char *run, struct error *err) {
-    return daemon_runs(run) ? error_set(err, ERROR_UNAVAILABLE, "it does not become ready")
-                            : error_set(err, ERROR_BACKEND, "it ended");
-}
-
-static int open_monitor(const char *run, int64_t *until_us, struct qmp **ret, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *path = daemon_path(arena, run, "qmp");
-    unsigned pauses = 0;
-
-    while (qmp_open(path, ret, err) < 0) {
-        if (!daemon_runs(run) || !deadline_pause_again(&pauses, until_us))
-            return not_ready(run, err);
-    }
-    return 0;
-}
-
-/* It writes its pid file when all sockets listen. */
-static int await_pid_file(const char *run, int64_t *until_us, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *path = daemon_path(arena, run, "pid");
-    unsigned pauses = 0;
-
-    while (access(path, F_OK) < 0) {
-        if (!daemon_runs(run) || !deadline_pause_again(&pauses, until_us))
-            return not_ready(run, err);
-    }
-    return 0;
+/* A pause before it is queried again, unless it has ended or its time has. */
+static int pause_start(const char *run, unsigned *pauses, int64_t *until_us, struct error *err) {
+    if (!daemon_runs(run))
+        return error_set(err, ERROR_BACKEND, "it ended");
+    return deadline_pause_again(pauses, until_us)
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "it does not become ready");
 }
 
 /* A comma in the value of an option is written twice. */
@@ -270,9 +249,18 @@ int daemon_await_ready(const char *run, int64_t timeout_ms, struct qmp **ret, st
     autoarena struct arena *arena = arena_new();
     struct qmp *qmp = NULL;
     struct error ignored;
+    unsigned pauses = 0;
+    int result = 0;
 
-    if (open_monitor(run, &until_us, &qmp, err) == 0 && qmp_negotiate(qmp, timeout_ms, err) == 0 &&
-        await_pid_file(run, &until_us, err) == 0) {
+    while (result == 0 && qmp_open(daemon_path(arena, run, "qmp"), &qmp, err) < 0)
+        result = pause_start(run, &pauses, &until_us, err);
+    if (result == 0)
+        result = qmp_negotiate(qmp, timeout_ms, err);
+    /* It writes its pid file when all sockets listen. */
+    pauses = 0;
+    while (result == 0 && access(daemon_path(arena, run, "pid"), F_OK) < 0)
+        result = pause_start(run, &pauses, &until_us, err);
+    if (result == 0) {
         *ret = qmp;
         return 0;
     }

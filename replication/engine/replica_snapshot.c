@@ -30,13 +30,15 @@ struct names {
     char whole[NAME_MOST], begun[NAME_MOST], complete[NAME_MOST];
 };
 
-static int name_files(const char *name, struct names *ret, struct error *err) {
+/* The directory of the replica, and the names of the snapshot's files there. */
+static int open_named(const struct replica *replica, const char *name, struct names *ret,
+                      struct error *err) {
     if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid snapshot name %.64s.", name);
     snprintf(ret->whole, NAME_MOST, PREFIX "%s", name);
     snprintf(ret->begun, NAME_MOST, PREFIX "%s" BEGUN, name);
     snprintf(ret->complete, NAME_MOST, PREFIX "%s" COMPLETE, name);
-    return 0;
+    return replica_open(replica, err);
 }
 
 static int remove_file(int directory, const char *name, const struct replica *replica,
@@ -55,12 +57,9 @@ const char *replica_snapshot_path(struct arena *arena, const struct replica *rep
 
 int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
                            struct arena *arena, const char **ret, struct error *err) {
-    autoclose int directory = -1, fd = -1;
     struct names names;
+    autoclose int directory = open_named(replica, name, &names, err), fd = -1;
 
-    if (name_files(name, &names, err) < 0)
-        return -1;
-    directory = replica_open(replica, err);
     if (directory < 0 || remove_file(directory, names.begun, replica, err) < 0 ||
         remove_file(directory, names.complete, replica, err) < 0)
         return -1;
@@ -71,46 +70,34 @@ int replica_snapshot_begin(const struct replica *replica, const char *name, int6
     return 0;
 }
 
-/* The incomplete one is on the disk, and has that name then. */
-static int keep_as(const struct replica *replica, const struct names *names, const char *next,
-                   const atomic_bool *abandoned, struct error *err) {
-    autoclose int directory = replica_open(replica, err), fd = -1;
+/* The incomplete one is on the disk, and complete then, or a snapshot. */
+static int keep(const struct replica *replica, const char *name, bool is_snapshot,
+                const atomic_bool *abandoned, struct error *err) {
+    struct names names;
+    autoclose int directory = open_named(replica, name, &names, err), fd = -1;
 
     if (directory < 0)
         return -1;
-    fd = openat(directory, names->begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(directory, names.begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
         return fail(err, replica, "keeping a snapshot");
     if (abandoned && atomic_load(abandoned))
-        return error_set(err, ERROR_UNAVAILABLE, "The snapshot %s was abandoned.", next);
-    if (renameat(directory, names->begun, directory, next) < 0 || fsync(directory) < 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The snapshot %s was abandoned.", name);
+    if (renameat(directory, names.begun, directory, is_snapshot ? names.whole : names.complete) <
+            0 ||
+        fsync(directory) < 0)
         return fail(err, replica, "keeping a snapshot");
     return 0;
 }
 
 int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err) {
-    struct names names;
-
-    return name_files(name, &names, err) < 0 ? -1
-                                             : keep_as(replica, &names, names.whole, NULL, err);
+    return keep(replica, name, true, NULL, err);
 }
 
-static int complete(const struct replica *replica, const char *name, const atomic_bool *abandoned,
-                    struct error *err) {
+static int end_complete(const struct replica *replica, const char *name, struct error *err) {
     struct names names;
+    autoclose int directory = open_named(replica, name, &names, err);
 
-    return name_files(name, &names, err) < 0
-               ? -1
-               : keep_as(replica, &names, names.complete, abandoned, err);
-}
-
-static int end(const struct replica *replica, const char *name, struct error *err) {
-    autoclose int directory = -1;
-    struct names names;
-
-    if (name_files(name, &names, err) < 0)
-        return -1;
-    directory = replica_open(replica, err);
     if (directory < 0)
         return -1;
     if (faccessat(directory, names.complete, F_OK, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -150,13 +137,10 @@ int replica_snapshot_list(const struct replica *replica, struct replica_snapshot
 }
 
 static int open_whole(const struct replica *replica, const char *name, struct error *err) {
-    autoclose int directory = -1;
     struct names names;
+    autoclose int directory = open_named(replica, name, &names, err);
     int fd;
 
-    if (name_files(name, &names, err) < 0)
-        return -1;
-    directory = replica_open(replica, err);
     if (directory < 0)
         return -1;
     fd = openat(directory, names.whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -181,12 +165,9 @@ int64_t replica_snapshot_size(const struct replica *replica, const char *name) {
 /* ---- deletion ---- */
 
 int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err) {
-    autoclose int directory = -1;
     struct names names;
+    autoclose int directory = open_named(replica, name, &names, err);
 
-    if (name_files(name, &names, err) < 0)
-        return -1;
-    directory = replica_open(replica, err);
     if (directory < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (remove_file(directory, names.whole, replica, err) < 0 ||
@@ -208,9 +189,9 @@ int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_s
     case REPLICA_SNAPSHOT_BEGIN:
         return replica_snapshot_begin(replica, name, size_bytes, arena, &ignored, err);
     case REPLICA_SNAPSHOT_COMPLETE:
-        return complete(replica, name, abandoned, err);
+        return keep(replica, name, false, abandoned, err);
     case REPLICA_SNAPSHOT_END:
-        return end(replica, name, err);
+        return end_complete(replica, name, err);
     case REPLICA_SNAPSHOT_DELETE:
         return replica_snapshot_delete(replica, name, err);
     default:
